@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// 2-D convolution, NHWC activations and OHWI filters, in its three directions.
+//
+//   y[n,oy,ox,o] = sum over ky,kx,c of x[n, oy*sh + ky*dh - pt, ox*sw + kx*dw - pl, c] w[o,ky,kx,c]
+//
+// Groups: filter o reads channels (o / (oc/groups)) * (ic/groups) + c of x, c < ic/groups.
+#ifndef KERNELS_CONV_H
+#define KERNELS_CONV_H
+
+#include "kernels/kernel.h"
+
+typedef struct {
+  int32_t n, ih, iw, ic;   // x[n,ih,iw,ic]
+  int32_t oh, ow, oc;      // y[n,oh,ow,oc]
+  int32_t kh, kw;          // w[oc,kh,kw,ic/groups]
+  int32_t sh, sw, dh, dw;  // strides, dilations
+  int32_t pt, pl;          // padding before the first row and column (after: as needed)
+  int32_t groups;
+  KernelAct act;           // forward only
+} ConvShape;
+
+typedef struct {
+  size_t (*forward_scratch)(const ConvShape *s, int threads);
+  void (*forward)(const ConvShape *s, const float *x, const float *w, const float *bias, float *y,
+                  void *scratch, Pool *pool);
+  // dx (+)= the convolution's transpose applied to dy.
+  size_t (*input_grad_scratch)(const ConvShape *s, int threads);
+  void (*input_grad)(const ConvShape *s, const float *dy, const float *w, float *dx,
+                     bool accumulate, void *scratch, Pool *pool);
+  // dw (+)= sum over samples and positions of dy times x.
+  size_t (*filter_grad_scratch)(const ConvShape *s, int threads);
+  void (*filter_grad)(const ConvShape *s, const float *x, const float *dy, float *dw,
+                      bool accumulate, void *scratch, Pool *pool);
+} ConvKernels;
+
+const ConvKernels *conv_kernels(void);
+const ConvKernels *conv_kernels_for(Isa isa);
+
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operator is. One file per family, ops/<family>.c, defines all about its operators as
+// `const OpDef <family>_ops[]`: attributes, shapes, kernels, gradients, and `<family>_cases[]`,
+// the data of their tests. ops.list names the families; nothing else is edited to add one.
+#ifndef OPS_OP_H
+#define OPS_OP_H
+
+#include "base/pool.h"
+#include "fb/reader.h"
+#include "graph/graph.h"
+
+enum { OP_NOT_IN_FILES = INT32_MIN, OP_MAX_OPERANDS = 64 };
+
+typedef enum {
+  OP_FUSES_ACT = 1 << 0,   // attributes of the file hold a fused activation; the kernel applies it
+  OP_ACCUMULATES = 1 << 1, // the kernel can add to output 0 (Call.accumulate)
+  OP_INPLACE = 1 << 2,     // output 0 may be written over a dying input of the same size: element i
+                           // of every operand of that size is read before element i is written
+  OP_ALIAS = 1 << 3,       // output 0 is input 0 under another shape: no kernel, no memory
+  OP_EFFECT = 1 << 4,      // kept although nobody reads its outputs (updates)
+  OP_NO_FOLD = 1 << 5,     // not evaluated at compile time even where all inputs are constant
+} OpFlags;
+
+// ---- running ----
+
+// Numbers of the current step that every kernel may need; written by train/ before each step.
+typedef struct {
+  float learning_rate;
+  // Adam (Kingma & Ba 2015, with the bias corrections folded into alpha):
+  // alpha = lr * sqrt(1 - beta2^t) / (1 - beta1^t)
+  float alpha, beta1, beta2, epsilon;
+} Hyper;
+
+typedef struct {
+  void *const *p;     // inputs, then outputs; NULL for an absent operand
+  void *scratch;      // Bind.scratch bytes, aligned to 64
+  bool accumulate;    // add to output 0 instead of overwriting it
+  Pool *pool;
+  const Hyper *hyper;
+} Call;
+
+typedef void (*KernelFn)(const void *args, const Call *call);
+
+// ---- compiling ----
+
+typedef struct {
+  Graph *g;
+  Node *node;
+  Diag *diag;
+} Infer;
+
+// Input i, or NULL where it is absent.
+const Tensor *infer_in(const Infer *f, int i);
+// States output i. The sample flag is set to "some input is batched"; see infer_unbatched.
+Status infer_out(Infer *f, int i, DType type, Shape shape) MUST_USE;
+// Output i sums over samples: it is not batched although inputs are.
+void infer_unbatched(Infer *f, int i);
+// Reads the int32 or int64 constant in input i (a scalar counts as one value) into `values`, which
+// has room for `room`. Refuses inputs that are not constant.
+Status infer_ints(Infer *f, int i, int64_t *values, int room, int *n) MUST_USE;
+// Refusals that begin with the node's text: "node 12 (CONV_2D 'x'): ".
+Status infer_fail(const Infer *f, const char *format, ...) PRINTF_LIKE(2, 3) MUST_USE;
+// Refuses unless input i is present, of that type (and, with rank >= 0, of that rank).
+Status infer_expect(const Infer *f, int i, DType type, int rank) MUST_USE;
+
+typedef struct {
+  const Graph *g;
+  const Node *node;
+  Diag *diag;
+  Arena *arena;   // for args; lives as long as the kernel may run
+  int32_t n;      // samples of one call: the step's batch where merged, else 1
+  int32_t threads;
+  // results
+  KernelFn run;
+  const void *args;
+  size_t scratch; // bytes
+} Bind;
+
+// Shape of operand i in one call: the tensor's shape, with dimension 0 multiplied by n where the
+// tensor is batched (a batched tensor of rank 0 becomes [n]).
+Shape bind_in(const Bind *b, int i);
+Shape bind_out(const Bind *b, int i);
+bool bind_has(const Bind *b, int i); // input i is present
+DType bind_type(const Bind *b, int i);
+// Zeroed args in the arena; NULL when memory is short (then return diag_oom(b->diag)).
+void *bind_args(Bind *b, size_t bytes);
+Status bind_fail(const Bind *b, const char *format, ...) PRINTF_LIKE(2, 3) MUST_USE;
+
+// ---- differentiating ----
+
+// Appends backward nodes for one node. dy of an output is taken before the fused activation: the
+// engine has already multiplied it by the activation's derivative.
+typedef struct Grad Grad;
+
+const Node *grad_of(const Grad *g);
+const Tensor *grad_tensor(const Grad *g, int32_t t);
+// Gradient of output i, or -1 where nothing downstream depends on it.
+int32_t grad_out(const Grad *g, int i);
+// Whether input i needs a gradient.
+bool grad_wants(const Grad *g, int i);
+// Appends a node of the internal or file operator `op_name` and returns its output 0, or -1 on
+// failure, which the engine reports: grad functions need not check (an operand of -1 that came
+// from a failed call stops the following ones). attr has the operator's attr_bytes and is copied.
+int32_t grad_node(Grad *g, const char *op_name, const void *attr, int n_in, const int32_t *in);
+// Hands in t as a contribution to the gradient of input i. It may be any tensor of that shape, also
+// the incoming gradient itself; contributions are summed, and a batched contribution to an input
+// that is not batched is summed over samples.
+void grad_give(Grad *g, int i, int32_t t);
+// The same with broadcasting undone first: sums over the axes that broadcasting had expanded.
+void grad_give_reduced(Grad *g, int i, int32_t t);
+// A refusal with the node's text.
+Status grad_fail(Grad *g, const char *format, ...) PRINTF_LIKE(2, 3) MUST_USE;
+
+// ---- the definition ----
+
+struct OpDef {
+  const char *name;
+  int32_t code;         // builtin operator code of model files, or OP_NOT_IN_FILES
+  uint8_t options;      // union tag of its options table in the file; 0 has none
+  uint8_t min_in, max_in, n_out; // arity; max_in 255 and n_out 0 mean any number
+  uint32_t flags;
+  uint32_t optional;    // bit i: input i may be -1
+  uint32_t params;      // bit i: a float constant in input i is a parameter (weights, bias)
+  size_t attr_bytes;
+  // Reads and range-checks attributes. `options` may be an absent table: every field is then its
+  // default. `act` receives the fused activation's code, checked by the caller.
+  Status (*parse)(const FbTable *options, void *attr, int *act, Diag *diag);
+  // Shapes and types of the outputs, or a refusal with its reason.
+  Status (*infer)(Infer *f);
+  // True where N samples may run as one call with dimension 0 multiplied by N in every batched
+  // operand. NULL: never.
+  bool (*merge)(const Graph *g, const Node *node);
+  Status (*bind)(Bind *b);
+  // NULL: no gradient. Then `no_grad` says why.
+  Status (*grad)(Grad *g);
+  const char *no_grad;
+};
+
+#define END_OPS                                                                                    \
+  {                                                                                                \
+    .name = 0                                                                                      \
+  }
+
+const OpDef *op_by_name(const char *name); // must exist
+const OpDef *op_by_code(int32_t code);     // NULL: unsupported
+// All definitions: calls visit for each.
+void op_each(void (*visit)(const OpDef *op, void *user), void *user);
+// Name of a builtin code, supported or not, for messages; NULL for a code no schema knows.
+const char *op_code_name(int32_t code);
+
+// "node 12 (CONV_2D 'block1/conv')" for messages: the name is that of the first output.
+typedef struct {
+  char text[160];
+} NodeText;
+NodeText node_text(const Graph *g, const Node *n);
+
+// Usual answers for OpDef.merge.
+// Element-wise over operands of one size: all batched operands have the output's shape, all others
+// broadcast without touching dimension 0.
+bool merge_elementwise(const Graph *g, const Node *n);
+// Rows: dimension 0 is outer in input 0 and output 0, other inputs are not batched.
+bool merge_outer(const Graph *g, const Node *n);
+// Always, e.g. for copies.
+bool merge_always(const Graph *g, const Node *n);
+
+// ---- test data, see tests/c/test_ops.c; dropped from the library by the linker ----
+
+typedef struct {
+  DType type;
+  int32_t rank;
+  int32_t dim[6];
+  int32_t n;             // values given; 0: the tester fills in random ones
+  double value[48];
+  bool constant;         // axes, paddings, shapes: not an activation
+  bool present;
+} CaseTensor;
+
+typedef struct {
+  char op[32];
+  char name[40];
+  CaseTensor in[6];
+  CaseTensor out[3];     // expected; n = 0 checks shape and type only
+  unsigned char attr[96]; // the operator's attribute struct; see CASE_ATTR
+  ActKind act;
+  char refusal[64];      // not empty: infer or bind must refuse with a text that contains this
+  bool no_numeric_grad;  // random points may hit a kink that matters; checked elsewhere
+} OpCase;
+
+#endif
