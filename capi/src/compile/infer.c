@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shape inference and constant folding, node by node: a shape that a Reshape needs may come from a
+// chain of Shape, StridedSlice and Pack, which must have a value by then.
+//
+//   before: SHAPE(x) -> STRIDED_SLICE -> PACK -> RESHAPE(x, .)      after: RESHAPE(x, constant)
+//
+// Folding also covers anything else whose inputs are all constant. Parameters are not constant.
+#include "compile/passes.h"
+#include "compile/select.h"
+#include "base/mem.h"
+
+
+static Status check_declared(const Graph *g, const Node *n, Diag *d)
+{
+  for (int i = 0; i < n->n_out; ++i) {
+    const Tensor *t = &g->tensors[n->out[i]];
+    if (!t->has_declared)
+      continue;
+    bool same = t->declared.rank == t->shape.rank;
+    for (int k = 0; same && k < t->shape.rank; ++k)
+      same = t->declared.dim[k] < 0 || t->declared.dim[k] == t->shape.dim[k];
+    if (!same)
+      return diag_fail(d, ST_ERROR, "%s: output %d has shape %s, the model file declares %s",
+                       node_text(g, n).text, i, shape_text(&t->shape).text,
+                       shape_text(&t->declared).text);
+  }
+  return ST_OK;
+}
+
+// The value of SHAPE depends on shapes only, which are known here.
+static bool foldable(const Graph *g, const Node *n)
+{
+  if (n->op->flags & (OP_NO_FOLD | OP_EFFECT))
+    return false;
+  if (n->op == op_by_name("SHAPE"))
+    return true;
+  for (int i = 0; i < n->n_in; ++i)
+    if (n->in[i] >= 0 && g->tensors[n->in[i]].kind != TK_CONST)
+      return false;
+  return true;
+}
+
+// Evaluates the node into memory of the graph's arena and turns its outputs into constants.
+static Status fold(Graph *g, Node *n, Diag *d)
+{
+  for (int i = 0; i < n->n_out; ++i)
+    g->tensors[n->out[i]].batched = false;
+  if (n->op->flags & OP_ALIAS) {
+    Tensor *out = &g->tensors[n->out[0]];
+    out->data = g->tensors[n->in[0]].data;
+    out->kind = TK_CONST;
+    return ST_OK;
+  }
+  Selected s;
+  TRY(select_kernel(g, n, 1, 1, g->arena, &s, d));
+  void **p = arena_array(g->arena, (size_t)(n->n_in + n->n_out), sizeof *p);
+  if (!p)
+    return diag_oom(d);
+  for (int i = 0; i < n->n_in; ++i)
+    p[i] = n->in[i] >= 0 ? g->tensors[n->in[i]].data : NULL;
+  for (int i = 0; i < n->n_out; ++i) {
+    Tensor *out = &g->tensors[n->out[i]];
+    size_t bytes = (size_t)shape_numel(&out->shape) * dtype_bytes(out->dtype);
+    // The arena aligns to 16 bytes; kernels want MEM_ALIGN at most for speed, so that will do.
+    out->data = arena_alloc(g->arena, bytes);
+    if (!out->data)
+      return diag_oom(d);
+    out->kind = TK_CONST;
+    p[n->n_in + i] = out->data;
+  }
+  void *scratch = mem_alloc(s.scratch);
+  if (!scratch)
+    return diag_oom(d);
+  Hyper none = {0};
+  s.run(s.args, &(Call){.p = p, .scratch = scratch, .hyper = &none});
+  mem_free(scratch);
+  return ST_OK;
+}
+
+Status infer_pass(Graph *g, const PassOptions *o, Diag *d)
+{
+  bool *keep = arena_array(g->arena, g->n_nodes, sizeof *keep);
+  if (!keep)
+    return diag_oom(d);
+  for (size_t i = 0; i < g->n_nodes; ++i) {
+    Node *n = &g->nodes[i];
+    TRY(n->op->infer(&(Infer){g, n, d}));
+    if (!o->reshaped)
+      TRY(check_declared(g, n, d));
+    keep[i] = !foldable(g, n);
+    if (!keep[i])
+      TRY(fold(g, n, d));
+  }
+  graph_keep_nodes(g, keep);
+  return ST_OK;
+}

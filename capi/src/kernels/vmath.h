@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementary functions in a form that compilers vectorise: no branches, no library calls, no
+// integer conversions. Private to kernels/; NaN comes out as NaN.
+#ifndef KERNELS_VMATH_H
+#define KERNELS_VMATH_H
+
+#include "kernels/kernel.h"
+
+// Before a loop whose iterations are independent although dst and src may be the same pointer,
+// which a run-time overlap test would send to scalar code.
+#if defined(__clang__)
+#define VM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define VM_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+typedef union {
+  float f;
+  int32_t i;
+} VmBits;
+
+// e^x, error below 2 ulp; infinity from 88.8 on, 0 below -104, subnormal numbers between.
+// x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 q(r), q a minimax polynomial.
+static inline float vm_exp(float x)
+{
+  const float round = 12582912.0f; // 1.5 * 2^23: adding it leaves an integer in the low bits
+  x = x > 89.0f ? 89.0f : x;
+  x = x < -104.0f ? -104.0f : x;
+  VmBits n = {.f = x * 1.44269504f + round};
+  float nf = n.f - round;
+  float r = x - nf * 0.693359375f + nf * 2.12194440e-4f;
+  float q = 0.00138131448f;
+  q = q * r + 0.00836941879f;
+  q = q * r + 0.0416684560f;
+  q = q * r + 0.166665152f;
+  q = q * r + 0.499999940f;
+  float e = q * (r * r) + r + 1.0f;
+  // 2^n as a product of two halves: n lies in -150 .. 128, beyond what one exponent holds.
+  int32_t k = n.i - 0x4B400000;
+  int32_t half = k >> 1;
+  VmBits lo = {.i = (int32_t)((uint32_t)(half + 127) << 23)};
+  VmBits hi = {.i = (int32_t)((uint32_t)(k - half + 127) << 23)};
+  return e * lo.f * hi.f;
+}
+
+static inline float vm_logistic(float x)
+{
+  float e = vm_exp(x < 0 ? x : -x);
+  float r = 1.0f / (1.0f + e);
+  return x < 0 ? e * r : r;
+}
+
+// Near 0: x + x^3 p(x^2), p a minimax polynomial on |x| <= 0.625; else 1 - 2 / (e^2|x| + 1).
+static inline float vm_tanh(float x)
+{
+  float a = x < 0 ? -x : x;
+  float z = x * x;
+  float p = -0.00570498686f;
+  p = p * z + 0.0206390880f;
+  p = p * z - 0.0537397154f;
+  p = p * z + 0.133314416f;
+  p = p * z - 0.333332807f;
+  float small = x + x * z * p;
+  float large = 1.0f - 2.0f / (vm_exp(a + a) + 1.0f);
+  large = x < 0 ? -large : large;
+  return a < 0.625f ? small : large;
+}
+
+static inline float vm_clamp(float x, float lo, float hi)
+{
+  x = x < lo ? lo : x;
+  return x > hi ? hi : x;
+}
+
+#define VM_APPLY(expression)                                                                       \
+  do {                                                                                             \
+    VM_INDEPENDENT                                                                                 \
+    for (int64_t i = 0; i < n; ++i) {                                                              \
+      float v = y[i];                                                                              \
+      y[i] = (expression);                                                                         \
+    }                                                                                              \
+  } while (0)
+
+// y = act(y)
+static inline void vm_activate(KernelAct act, float *y, int64_t n)
+{
+  switch (act) {
+  case KACT_NONE:
+    break;
+  case KACT_RELU:
+    VM_APPLY(v < 0 ? 0 : v);
+    break;
+  case KACT_RELU_N1_TO_1:
+    VM_APPLY(vm_clamp(v, -1, 1));
+    break;
+  case KACT_RELU6:
+    VM_APPLY(vm_clamp(v, 0, 6));
+    break;
+  case KACT_TANH:
+    VM_APPLY(vm_tanh(v));
+    break;
+  }
+}
+
+#endif

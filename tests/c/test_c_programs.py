@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the C test programs, plain and with sanitizers, and runs each of them."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = re.findall(r"^\s*'(test_\w+|check_kernels)':", (ROOT / "tests/c/meson.build").read_text(),
+                      re.M)
+SANITIZERS = {
+    "plain": [],
+    "asan": ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized"],
+    "tsan": ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbuildtype=debugoptimized"],
+}
+
+
+def run(*command: object, **more: object) -> subprocess.CompletedProcess:
+    return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, **more)
+
+
+@pytest.fixture(scope="session")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    return {"root": tmp_path_factory.mktemp("c"), "done": {}}
+
+
+def build(builds: dict, kind: str) -> Path:
+    if kind not in builds["done"]:
+        for tool in ("meson", "ninja"):
+            assert shutil.which(tool), f"{tool} is part of the test extra"
+        folder = builds["root"] / kind
+        out = run("meson", "setup", folder, ROOT, "-Dtests=true", *SANITIZERS[kind])
+        assert out.returncode == 0, out.stdout
+        out = run("meson", "compile", "-C", folder)
+        assert out.returncode == 0, out.stdout[-5000:]
+        builds["done"][kind] = folder
+    return builds["done"][kind]
+
+
+@pytest.fixture(scope="session")
+def case(golden: Path) -> Path:
+    return golden / "cnn_softmax_cce_adam"
+
+
+def check(folder: Path, program: str, case: Path) -> None:
+    env = dict(os.environ, ASAN_OPTIONS="detect_leaks=1", UBSAN_OPTIONS="halt_on_error=1",
+               TSAN_OPTIONS="halt_on_error=1")
+    out = run(folder / "tests" / "c" / program, case, env=env)
+    assert out.returncode == 0, out.stdout[-5000:]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_plain(builds: dict, case: Path, program: str) -> None:
+    check(build(builds, "plain"), program, case)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_address_and_undefined_sanitizer(builds: dict, case: Path, program: str) -> None:
+    check(build(builds, "asan"), program, case)
+
+
+@pytest.mark.parametrize("program", ["test_training"])
+def test_thread_sanitizer(builds: dict, case: Path, program: str) -> None:
+    check(build(builds, "tsan"), program, case)
