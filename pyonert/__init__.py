@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training and inference of .circle and .tflite models on the CPU.
 
-    import pyonert
+import pyonert
 
-    session = pyonert.train.session("model.circle")
-    session.compile("adam", "categorical_crossentropy", ["categorical_accuracy"], batch_size=32)
-    session.train(pyonert.train.DataLoader(images, labels, 32), epochs=5, validation_split=0.2)
-    session.export_circle("trained.circle")
+session = pyonert.train.session("model.circle")
+session.compile("adam", "categorical_crossentropy", ["categorical_accuracy"], batch_size=32)
+session.train(pyonert.train.DataLoader(images, labels, 32), epochs=5, validation_split=0.2)
+session.export_circle("trained.circle")
 
-    outputs = pyonert.infer.session("trained.circle").infer([image])
+outputs = pyonert.infer.session("trained.circle").infer([image])
 """
 
 from pyonert import experimental, infer, native, train

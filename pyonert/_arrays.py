@@ -22,7 +22,7 @@ _NUMBERS = "biufc"
 
 
 def as_source(value: ArrayLike, dtype: np.dtype[Any], what: str) -> Array:
-    """Returns `value` as a C-contiguous, aligned array of `dtype`: itself if it is one, else a copy.
+    """Returns `value` as a contiguous, aligned array of `dtype`: itself if it is one, or a copy.
 
     Raises:
         TypeError: not numbers, or numbers that same_kind casting does not turn into `dtype`.
@@ -37,7 +37,9 @@ def as_source(value: ArrayLike, dtype: np.dtype[Any], what: str) -> Array:
     except ValueError as e:
         raise ValueError(f"{what}: cannot be read as an array of {dtype}: {e}") from None
     if array.dtype.kind not in _NUMBERS or not np.can_cast(array.dtype, dtype, "same_kind"):
-        raise TypeError(f"{what}: an array of {dtype} is wanted, an array of {array.dtype} was given")
+        raise TypeError(
+            f"{what}: an array of {dtype} is wanted, an array of {array.dtype} was given"
+        )
     converted: Array = np.require(array, dtype, ["C", "A"])
     return converted
 
@@ -50,9 +52,13 @@ def check_target(value: object, dtype: np.dtype[Any], what: str) -> Array:
         ValueError: read-only, not C-contiguous, or not aligned.
     """
     if not isinstance(value, np.ndarray):
-        raise TypeError(f"{what}: an array of {dtype} is wanted, a {type(value).__name__} was given")
+        raise TypeError(
+            f"{what}: an array of {dtype} is wanted, a {type(value).__name__} was given"
+        )
     if value.dtype != dtype:
-        raise TypeError(f"{what}: an array of {dtype} is wanted, an array of {value.dtype} was given")
+        raise TypeError(
+            f"{what}: an array of {dtype} is wanted, an array of {value.dtype} was given"
+        )
     flags = value.flags
     if not (flags.writeable and flags.c_contiguous and flags.aligned):
         raise ValueError(f"{what}: a writable, C-contiguous and aligned array is wanted")
@@ -100,7 +106,7 @@ class BatchSlot:
         self.borrowed: Any = None
 
     def check_batch(self, shape: tuple[int, ...]) -> int:
-        """Returns the number of samples of an array of this shape; ValueError if it does not fit."""
+        """Returns the number of samples of an array of this shape; ValueError if it is wrong."""
         dims = self.dims
         if len(shape) != len(dims) or shape[1:] != dims[1:]:
             wanted = ", ".join(str(d) for d in ("N", *dims[1:]))

@@ -35,7 +35,9 @@ def declarations(headers: list[Path]) -> str:
         parts += marked
     text = _COMMENT.sub("", "\n".join(parts))
     # cffi takes plain numbers in a #define; the compiler knows the value of any other.
-    text = re.sub(r"^([ \t]*#[ \t]*define[ \t]+\w+)[ \t]+\(.*\)[ \t]*$", r"\1 ...", text, flags=re.M)
+    text = re.sub(
+        r"^([ \t]*#[ \t]*define[ \t]+\w+)[ \t]+\(.*\)[ \t]*$", r"\1 ...", text, flags=re.M
+    )
     return re.sub(r"\bNNFW_(EXPORT|API|PUBLIC|DEPRECATED)\b(\([^)]*\))?", "", text)
 
 
@@ -53,8 +55,9 @@ def c_source(headers: list[Path], out: Path) -> None:
 def _python_type(parameter: str) -> tuple[str, str]:
     """`const char *path` -> ("path", "CData"): name and Python type of a C parameter."""
     name = re.findall(r"\w+", parameter)[-1]
-    if "*" in parameter or re.search(r"\bnnfw_(tensorinfo|\w+_callback)\b|\bonert_\w+_callback\b",
-                                     parameter):
+    if "*" in parameter or re.search(
+        r"\bnnfw_(tensorinfo|\w+_callback)\b|\bonert_\w+_callback\b", parameter
+    ):
         return name, "CData"
     if re.search(r"\b(float|double)\b", parameter):
         return name, "float"

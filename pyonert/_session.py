@@ -9,9 +9,8 @@ One session may be used from one thread at a time; every call releases the GIL.
 
 from __future__ import annotations
 
-import os
 from types import TracebackType
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +23,14 @@ from pyonert._arrays import (
     borrow_target,
     check_shape,
     check_target,
+)
+from pyonert._convert import (
+    StrPath,
+    info_from_c,
+    info_to_c,
+    path_bytes,
+    read_text,
+    text_bytes,
 )
 from pyonert.errors import OnertError, OnertInvalidStateError, error_of
 from pyonert.native._capi import ffi, lib
@@ -41,45 +48,8 @@ from pyonert.native.types import (
 )
 
 _Self = TypeVar("_Self", bound="NnfwSession")
-StrPath = Union[str, "os.PathLike[str]"]
 
 _LAYOUTS = {"NONE": 0, "NHWC": 1, "NCHW": 2}
-_INSUFFICIENT = 5
-
-
-def _path_bytes(path: StrPath) -> bytes:
-    name = os.fsencode(os.fspath(path))
-    if b"\0" in name:
-        raise ValueError(f"path {name!r} contains a NUL byte")
-    return name
-
-
-def _text_bytes(text: str, what: str) -> bytes:
-    if not isinstance(text, str):
-        raise TypeError(f"{what}: a string is wanted, a {type(text).__name__} was given")
-    return text.encode()
-
-
-def _info_to_c(info: tensorinfo) -> Any:
-    code = DTYPE_CODES.get(info.dtype or "float32")
-    if code is None:
-        raise ValueError(f"tensorinfo dtype {info.dtype!r} is none of {', '.join(DTYPE_CODES)}")
-    return ffi.new("nnfw_tensorinfo *", {"dtype": code, "rank": info.rank, "dims": info.dims})
-
-
-def _info_from_c(info: Any) -> tensorinfo:
-    return tensorinfo(DTYPE_NAMES.get(info.dtype, ""), list(info.dims)[: info.rank])
-
-
-def _read_text(call: Any) -> str:
-    """Calls call(buffer, length) with a buffer that grows until the text fits."""
-    size = 1024
-    while size <= 1 << 20:
-        buffer = ffi.new("char[]", size)
-        if call(buffer, size) != _INSUFFICIENT:
-            return ffi.string(buffer).decode(errors="replace")
-        size *= 8
-    return ""
 
 
 def version() -> int:
@@ -87,7 +57,7 @@ def version() -> int:
     value = ffi.new("uint32_t *")
     status = lib.nnfw_query_info_u32(ffi.NULL, 0, value)
     if status:
-        raise error_of(status, _read_text(lib.onert_get_thread_error_message))
+        raise error_of(status, read_text(lib.onert_get_thread_error_message))
     return int(value[0])
 
 
@@ -99,6 +69,8 @@ class NnfwSession:
     """
 
     _owned: Any = None
+    # Within reach when the interpreter shuts down and has dropped the module's names.
+    _release = staticmethod(ffi.release)
 
     def __init__(self) -> None:
         self._borrowed: dict[tuple[str, int], Any] = {}
@@ -110,14 +82,14 @@ class NnfwSession:
         out = ffi.new("nnfw_session **")
         status = lib.nnfw_create_session(out)
         if status:
-            raise error_of(status, _read_text(lib.onert_get_thread_error_message))
+            raise error_of(status, read_text(lib.onert_get_thread_error_message))
         self._owned = ffi.gc(out[0], lib.nnfw_close_session)
 
     def close(self) -> None:
         """Frees the session and lets go of all borrowed arrays."""
         if self._owned is not None:
-            ffi.release(self._owned)
-            self._owned = None
+            owned, self._owned = self._owned, None
+            self._release(owned)
             self._borrowed.clear()
             self._slots.clear()
 
@@ -149,15 +121,13 @@ class NnfwSession:
     def get_last_error_message(self) -> str:
         """Returns the text of the last failure, "" if there was none."""
         handle = self._handle
-        return _read_text(
-            lambda buffer, size: lib.nnfw_get_last_error_message(handle, buffer, size)
-        )
+        return read_text(lambda buffer, size: lib.nnfw_get_last_error_message(handle, buffer, size))
 
     # Loading
 
     def load_model_from_file(self, path: StrPath) -> None:
         """Loads a .circle or .tflite file, or an nnpackage directory."""
-        self._check(lib.nnfw_load_model_from_file(self._handle, _path_bytes(path)))
+        self._check(lib.nnfw_load_model_from_file(self._handle, path_bytes(path)))
 
     def load_circle_from_buffer(self, data: bytes | bytearray | memoryview) -> None:
         """Loads a circle model from memory, which is kept until the session is closed."""
@@ -167,17 +137,17 @@ class NnfwSession:
 
     def set_available_backends(self, backends: str) -> None:
         """Names the engines to choose from, separated by ";". All mean this library's own."""
-        name = _text_bytes(backends, "backends")
+        name = text_bytes(backends, "backends")
         self._check(lib.nnfw_set_available_backends(self._handle, name))
 
     def set_backends_per_operation(self, settings: str) -> None:
         """`index=backend;...`"""
-        text = _text_bytes(settings, "settings")
+        text = text_bytes(settings, "settings")
         self._check(lib.nnfw_set_backends_per_operation(self._handle, text))
 
     def set_workspace(self, directory: StrPath) -> None:
         """Sets the folder of trace files. Before loading."""
-        self._check(lib.nnfw_set_workspace(self._handle, _path_bytes(directory)))
+        self._check(lib.nnfw_set_workspace(self._handle, path_bytes(directory)))
 
     def set_num_threads(self, n_threads: int) -> None:
         """Sets the number of threads, the caller's included; 0: all that the process may use."""
@@ -209,7 +179,7 @@ class NnfwSession:
     def _tensorinfo(self, call: Any, index: int) -> tensorinfo:
         info = ffi.new("nnfw_tensorinfo *")
         self._check(call(self._handle, index, info))
-        return _info_from_c(info)
+        return info_from_c(info)
 
     def input_tensorindex(self, name: str) -> int:
         """Returns the index of the input of this name."""
@@ -221,14 +191,14 @@ class NnfwSession:
 
     def _tensorindex(self, call: Any, name: str) -> int:
         index = ffi.new("uint32_t *")
-        self._check(call(self._handle, _text_bytes(name, "tensor name"), index))
+        self._check(call(self._handle, text_bytes(name, "tensor name"), index))
         return int(index[0])
 
     # Settings of inputs and outputs
 
     def set_input_tensorinfo(self, index: int, tensor_info: tensorinfo) -> None:
         """Gives an input another shape; the dtype is ignored."""
-        info = _info_to_c(tensor_info)
+        info = info_to_c(tensor_info)
         self._check(lib.nnfw_set_input_tensorinfo(self._handle, index, info))
 
     def set_input_layout(self, index: int, layout: str = "NONE") -> None:
@@ -306,7 +276,9 @@ class NnfwSession:
         shape = list(info.dims)[: info.rank]
         array: Array = np.empty(shape, DTYPES[DTYPE_NAMES[info.dtype]])
         if array.nbytes:
-            ffi.memmove(ffi.from_buffer("char[]", array, require_writable=True), data[0], array.nbytes)
+            ffi.memmove(
+                ffi.from_buffer("char[]", array, require_writable=True), data[0], array.nbytes
+            )
         array.flags.writeable = False
         return array
 
@@ -362,7 +334,7 @@ class NnfwSession:
         c.keep_gradients = keep_gradients
         patterns = ffi.NULL
         if trainable is not None:
-            patterns = ffi.new("char[]", _text_bytes(trainable, "trainable"))
+            patterns = ffi.new("char[]", text_bytes(trainable, "trainable"))
         c.trainable = patterns
         self._check(lib.onert_train_set_options(self._handle, c))
 
@@ -374,7 +346,9 @@ class NnfwSession:
     def _slot(self, kind: str, index: int) -> BatchSlot:
         slot = self._slots.get((kind, index))
         if slot is None:
-            info = self.input_tensorinfo(index) if kind == "input" else self.output_tensorinfo(index)
+            info = (
+                self.input_tensorinfo(index) if kind == "input" else self.output_tensorinfo(index)
+            )
             slot = BatchSlot(kind, index, info, DTYPES[info.dtype])
             self._slots[kind, index] = slot
         return slot
@@ -387,7 +361,7 @@ class NnfwSession:
         n = slot.check_batch(array.shape)
         info = slot.infos.get(n)
         if info is None:
-            info = _info_to_c(tensorinfo(slot.dtype.name, (n, *slot.dims[1:])))
+            info = info_to_c(tensorinfo(slot.dtype.name, (n, *slot.dims[1:])))
             slot.infos[n] = info
         pointer = borrow(array)
         status = call(self._handle, slot.index, pointer, info)
@@ -422,9 +396,7 @@ class NnfwSession:
         slot.check_batch(array.shape)
         pointer = borrow_target(array)
         code = DTYPE_CODES[slot.dtype.name]
-        self._check(
-            lib.nnfw_train_set_output(self._handle, index, code, pointer, array.nbytes)
-        )
+        self._check(lib.nnfw_train_set_output(self._handle, index, code, pointer, array.nbytes))
         slot.keep(array, array, pointer, slot.dims[0])
 
     def train_run(self, update_weights: bool = True) -> None:
@@ -448,19 +420,19 @@ class NnfwSession:
 
     def train_export_circle(self, path: StrPath) -> None:
         """Writes the model with the trained weights."""
-        self._check(lib.nnfw_train_export_circle(self._handle, _path_bytes(path)))
+        self._check(lib.nnfw_train_export_circle(self._handle, path_bytes(path)))
 
     def train_export_circleplus(self, path: StrPath) -> None:
         """Same, with the training settings inside."""
-        self._check(lib.nnfw_train_export_circleplus(self._handle, _path_bytes(path)))
+        self._check(lib.nnfw_train_export_circleplus(self._handle, path_bytes(path)))
 
     def train_import_checkpoint(self, path: StrPath) -> None:
         """Takes weights, optimizer state and step count from a checkpoint, all or nothing."""
-        self._check(lib.nnfw_train_import_checkpoint(self._handle, _path_bytes(path)))
+        self._check(lib.nnfw_train_import_checkpoint(self._handle, path_bytes(path)))
 
     def train_export_checkpoint(self, path: StrPath) -> None:
         """Writes weights, optimizer state and step count."""
-        self._check(lib.nnfw_train_export_checkpoint(self._handle, _path_bytes(path)))
+        self._check(lib.nnfw_train_export_checkpoint(self._handle, path_bytes(path)))
 
     # Parameters of a training session
 
@@ -474,7 +446,7 @@ class NnfwSession:
         c.struct_size = ffi.sizeof("onert_parameter_info")
         self._check(lib.onert_train_parameter_info(self._handle, index, c))
         name = ffi.string(c.name).decode(errors="replace")
-        return name, int(c.tensor_index), _info_from_c(c.tensor)
+        return name, int(c.tensor_index), info_from_c(c.tensor)
 
     def train_get_parameter(self, index: int) -> Array:
         """Returns a copy of a trained parameter, float32."""

@@ -6,8 +6,8 @@
     python tools/make_demo_model.py pyonert/demo/digits_cnn.circle
 
 image [1,8,8,1] -> conv 3x3, 16, relu -> conv 3x3, 16, relu -> max pool 2x2 -> conv 3x3, 32, relu ->
-max pool 2x2 -> dense 64, relu -> dense 10 -> softmax -> probability [1,10]; 17 thousand weights. Weights are drawn
-as He et al. 2015 propose (normal, variance 2 / fan-in), biases are 0.
+max pool 2x2 -> dense 64, relu -> dense 10 -> softmax -> probability [1,10]; 16 thousand weights.
+They are drawn as He et al. 2015 propose (normal, variance 2 / fan-in), biases are 0.
 """
 
 from __future__ import annotations
@@ -72,7 +72,13 @@ class Network:
         ]
 
     def add(
-        self, code: int, name: str, constants: list[int], shape: Sequence[int], kind: int, options: Any
+        self,
+        code: int,
+        name: str,
+        constants: list[int],
+        shape: Sequence[int],
+        kind: int,
+        options: Any,
     ) -> None:
         """Appends an operator on the last tensor."""
         codes = [c.builtinCode for c in self.model.operatorCodes]
@@ -112,9 +118,7 @@ class Network:
         options.padding = circle.Padding.Padding.VALID
         options.strideH = options.strideW = options.filterHeight = options.filterWidth = 2
         options.fusedActivationFunction = NONE
-        self.add(
-            OPS.MAX_POOL_2D, name, [], [n, h // 2, w // 2, c], OPTIONS.Pool2DOptions, options
-        )
+        self.add(OPS.MAX_POOL_2D, name, [], [n, h // 2, w // 2, c], OPTIONS.Pool2DOptions, options)
 
     def flatten(self, name: str) -> None:
         """[N, ...] -> [N, rest]."""
@@ -140,9 +144,9 @@ class Network:
         options.beta = 1.0
         self.add(OPS.SOFTMAX, name, [], self.shape(), OPTIONS.SoftmaxOptions, options)
 
-    def save(self, path: Path) -> None:
-        """Writes the file; the last tensor is the output."""
-        self.graph.outputs = [self.last]
+    def save(self, path: Path, outputs: Sequence[int] = ()) -> None:
+        """Writes the file; without a list of outputs the last tensor is the output."""
+        self.graph.outputs = list(outputs) or [self.last]
         builder = flatbuffers.Builder(1 << 16)
         builder.Finish(self.model.Pack(builder), b"CIR0")
         path.write_bytes(bytes(builder.Output()))

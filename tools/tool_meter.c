@@ -5,19 +5,19 @@
 #include "tool.h"
 
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-enum { POLL_MS = 100, KINDS = 3 };
+enum { POLL_MS = 100 };
+enum { RSS, HWM, PSS, KINDS };
 
 static const struct {
   const char *name, *file, *key;
 } kinds[KINDS] = {
-  {"RSS", "/proc/self/status", "VmRSS:"},
-  {"HWM", "/proc/self/status", "VmHWM:"},
-  {"PSS", "/proc/self/smaps_rollup", "Pss:"},
+  [RSS] = {"RSS", "/proc/self/status", "VmRSS:"},
+  [HWM] = {"HWM", "/proc/self/status", "VmHWM:"},
+  [PSS] = {"PSS", "/proc/self/smaps_rollup", "Pss:"},
 };
 
 static struct {
@@ -127,7 +127,15 @@ void meter_print_rule(void)
   puts("===================================");
 }
 
-void meter_print_memory(void)
+static long peak(const long *kb)
+{
+  long most = 0;
+  for (Phase p = 0; p < PHASE_COUNT; ++p)
+    most = kb[p] > most ? kb[p] : most;
+  return most;
+}
+
+void meter_print_memory(bool peaks)
 {
   if (!meter.polling)
     return;
@@ -141,6 +149,12 @@ void meter_print_memory(void)
     puts(kinds[k].name);
     for (Phase p = 0; p < PHASE_COUNT; ++p)
       printf("- %s takes %ld kb\n", meter_name(p), meter.peak_kb[k][p]);
+    if (peaks)
+      printf("- %-12s takes %ld kb\n", "PEAK", peak(meter.peak_kb[k]));
+    meter_print_rule();
+  }
+  if (peaks) {
+    printf("Used Peak Memory : %ld kb\n", peak(meter.peak_kb[HWM]));
     meter_print_rule();
   }
 }

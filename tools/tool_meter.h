@@ -6,6 +6,8 @@
 #ifndef TOOL_METER_H
 #define TOOL_METER_H
 
+#include <stdbool.h>
+
 typedef enum { PHASE_MODEL_LOAD, PHASE_PREPARE, PHASE_EXECUTE, PHASE_COUNT } Phase;
 
 // Milliseconds of a clock that only goes forward.
@@ -18,9 +20,9 @@ void meter_end(void);
 double meter_time(Phase phase);
 
 void meter_poll_memory(void);
-// Ends the polling and prints a block each for RSS, HWM and PSS, in kB. Nothing where memory was
-// not polled.
-void meter_print_memory(void);
+// Ends the polling and prints a block each for RSS, HWM and PSS, in kB; with `peaks` also the
+// largest value of each, and the most used at all. Nothing where memory was not polled.
+void meter_print_memory(bool peaks);
 
 // The line between blocks.
 void meter_print_rule(void);

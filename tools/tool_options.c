@@ -90,15 +90,14 @@ const char *options_parse(const char *program, int argc, char **argv, Option *ta
   char *letters = tool_alloc(2 * n + 4, 1);
   struct option *list = make_long(table, n, letters);
   const char *path = NULL, *wrong = NULL, *wrong_word = NULL;
-  bool version = false;
+  bool help = false, version = false;
   int code;
   opterr = 0;
   // The first fault is kept until the end: --help and --version count wherever they stand.
   while ((code = getopt_long(argc, argv, letters, list, NULL)) != -1) {
     const char *fault = NULL;
     if (code == 'h' || code == HELP) {
-      print_help(program, table, n);
-      exit(EXIT_SUCCESS);
+      help = true;
     } else if (code == VERSION) {
       version = true;
     } else if (code == 1 || code == MODELFILE) {
@@ -128,10 +127,12 @@ const char *options_parse(const char *program, int argc, char **argv, Option *ta
   }
   free(list);
   free(letters);
-  if (version) {
+  if (help)
+    print_help(program, table, n);
+  else if (version)
     tool_print_version(program);
+  if (help || version)
     exit(EXIT_SUCCESS);
-  }
   if (wrong)
     tool_fail(EXIT_BAD_RUN, "%s (%s)", wrong, wrong_word);
   if (!path)

@@ -7,14 +7,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Optional
 
 import pyonert
 from pyonert.common.basesession import BaseSession
 from pyonert.native.types import tensorinfo
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     arguments = _parser().parse_args(argv)
     try:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyonert._arrays import Array, as_source
-from pyonert._session import NnfwSession, StrPath
+from pyonert._convert import StrPath
+from pyonert._session import NnfwSession
 from pyonert.errors import doing
 from pyonert.native.types import DTYPES, tensorinfo
 
@@ -94,7 +95,8 @@ class BaseSession(NnfwSession):
             else:
                 warnings.warn(
                     f"Model's input size is {size}, but given inputs_array size is "
-                    f"{len(inputs_array)}. {i}-th index input is replaced by an array filled with 0.",
+                    f"{len(inputs_array)}. {i}-th index input is replaced by an array "
+                    "filled with 0.",
                     stacklevel=2,
                 )
                 array = np.zeros([max(d, 1) for d in info.dims], dtype)

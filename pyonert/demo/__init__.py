@@ -3,15 +3,14 @@
 
 The digits are the 1,797 images of 8x8 pixels of the test set of E. Alpaydin and C. Kaynak, "Optical
 Recognition of Handwritten Digits", UCI Machine Learning Repository, 1998,
-https://doi.org/10.24432/C50P49, licence CC BY 4.0 (tools/make_demo_data.py packed them). The network
-is written by tools/make_demo_model.py.
+https://doi.org/10.24432/C50P49, licence CC BY 4.0 (tools/make_demo_data.py packed them). The
+network is written by tools/make_demo_model.py.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,11 @@ BATCH_SIZE = 32
 VALIDATION_SPLIT = 0.2
 LEARNING_RATE = 0.002
 
+MODEL_PATH = Path(__file__).with_name("digits_cnn.circle")
+DATA_PATH = Path(__file__).with_name("digits.npz")
+
 CHECKPOINT = "digits.ckpt"
-MODEL = "digits_trained.circle"
+TRAINED = "digits_trained.circle"
 HISTORY = "history.json"
 CURVES = "learning_curves.png"
 
@@ -75,7 +77,9 @@ class History(Callback):
             document: Any = json.loads(path.read_text())
             return cls([EpochRecord(**record) for record in document["epochs"]])
         except FileNotFoundError:
-            raise DemoError(f"nothing to resume: {path} is missing; run `pyonert demo` first") from None
+            raise DemoError(
+                f"nothing to resume: {path} is missing; run `pyonert demo` first"
+            ) from None
         except (ValueError, TypeError, KeyError) as e:
             raise DemoError(f"{path} is not a history of this demo: {e}") from None
 
@@ -86,7 +90,7 @@ def load_digits() -> tuple[Array, Array]:
     The order is shuffled, always in the same way: in that of the source the last fifth is of other
     writers than the rest.
     """
-    with resources.files("pyonert.demo").joinpath("digits.npz").open("rb") as f, np.load(f) as data:
+    with np.load(DATA_PATH) as data:
         images, labels = data["images"], data["labels"]
     order = np.random.default_rng(0).permutation(len(labels))
     pixels = (images[order, :, :, np.newaxis] / 16).astype(np.float32)
@@ -129,8 +133,7 @@ def run(
 
     images, labels = load_digits()
     loader = train.DataLoader(images, labels, BATCH_SIZE, shuffle=True, seed=seed + done)
-    model = resources.files("pyonert.demo").joinpath("digits_cnn.circle")
-    with resources.as_file(model) as path, train.session(path, num_threads=num_threads) as session:
+    with train.session(MODEL_PATH, num_threads=num_threads) as session:
         console.write(f"{len(images)} handwritten digits, {VALIDATION_SPLIT:.0%} for validation")
         session.compile(
             train.optimizer.Adam(LEARNING_RATE),
@@ -149,20 +152,20 @@ def run(
             initial_epoch=done,
             callbacks=[*callbacks, history],
         )
-        session.export_circle(output / MODEL)
+        session.export_circle(output / TRAINED)
         session.print_time()
     history.save(output / HISTORY)
     plot(history.records, output / CURVES)
 
     _, held_out = loader.split(VALIDATION_SPLIT)
-    right = count_right(output / MODEL, held_out.inputs[0], held_out.expecteds[0])
+    right = count_right(output / TRAINED, held_out.inputs[0], held_out.expecteds[0])
     console.write(
         f"The trained model reads {right} of {held_out.num_samples} digits right that it was not "
         f"trained on ({right / held_out.num_samples:.1%})."
     )
     for title, name in (
         ("checkpoint", CHECKPOINT),
-        ("trained model", MODEL),
+        ("trained model", TRAINED),
         ("learning curves", CURVES),
         ("history", HISTORY),
     ):

@@ -27,7 +27,11 @@ def plot_curves(records: Sequence[EpochRecord], path: Path) -> None:
         epochs, [100 * r.accuracy for r in records], marker="o", markersize=3, label="training"
     )
     right.plot(
-        epochs, [100 * r.val_accuracy for r in records], marker="o", markersize=3, label="validation"
+        epochs,
+        [100 * r.val_accuracy for r in records],
+        marker="o",
+        markersize=3,
+        label="validation",
     )
     right.set(xlabel="epoch", ylabel="digits read right, %", title="Accuracy")
     for axes in (left, right):

@@ -6,13 +6,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Literal, Optional, Union, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pyonert._arrays import Array
-from pyonert._session import StrPath
+from pyonert._convert import StrPath
 from pyonert.common.basesession import BaseSession
 from pyonert.errors import doing
 from pyonert.native.types import DTYPES, tensorinfo
@@ -34,7 +34,7 @@ class session(BaseSession):
 
     def __init__(self, path: StrPath, backends: str = "cpu", *, num_threads: int = 0) -> None:
         super().__init__(path, backends, num_threads)
-        self._shapes: Optional[list[tuple[int, ...]]] = None
+        self._shapes: list[tuple[int, ...]] | None = None
 
     @overload
     def infer(
@@ -48,7 +48,7 @@ class session(BaseSession):
 
     def infer(
         self, inputs_array: Sequence[ArrayLike], *, measure: bool = False
-    ) -> Union[list[Array], tuple[list[Array], Times]]:
+    ) -> list[Array] | tuple[list[Array], Times]:
         """Runs the model once.
 
         Args:
@@ -66,7 +66,9 @@ class session(BaseSession):
             OnertError: the model cannot be prepared or run with these shapes.
         """
         if len(inputs_array) != self._n_inputs:
-            raise ValueError(f"Expected {self._n_inputs} input(s), but received {len(inputs_array)}.")
+            raise ValueError(
+                f"Expected {self._n_inputs} input(s), but received {len(inputs_array)}."
+            )
         arrays = [np.asarray(a) for a in inputs_array]
         times: Times = {}
         start = time.perf_counter()

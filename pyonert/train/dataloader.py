@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -51,12 +51,12 @@ class DataLoader:
         input_dataset: Dataset,
         expected_dataset: Dataset,
         batch_size: int,
-        input_shape: Optional[Sequence[int]] = None,
-        expected_shape: Optional[Sequence[int]] = None,
+        input_shape: Sequence[int] | None = None,
+        expected_shape: Sequence[int] | None = None,
         dtype: DTypeLike = np.float32,
         *,
         shuffle: bool = False,
-        seed: Optional[int] = None,
+        seed: int | None = None,
     ) -> None:
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, was {batch_size}.")
@@ -74,7 +74,7 @@ class DataLoader:
                 f"Got {counts[: len(self.inputs)]} and {counts[len(self.inputs) :]}."
             )
         self.num_samples: int = counts[0]
-        self._cursor: Optional[Iterator[Batch]] = None
+        self._cursor: Iterator[Batch] | None = None
 
     def __len__(self) -> int:
         """Number of batches."""
@@ -93,7 +93,7 @@ class DataLoader:
         assert self._cursor is not None
         return next(self._cursor)
 
-    def _batches(self, order: Optional[Array]) -> Iterator[Batch]:
+    def _batches(self, order: Array | None) -> Iterator[Batch]:
         for start in range(0, self.num_samples, self.batch_size):
             part: Any = slice(start, start + self.batch_size)
             if order is not None:
@@ -142,7 +142,7 @@ class DataLoader:
         return train, validation
 
 
-def _as_arrays(data: Dataset, shape: Optional[Sequence[int]], dtype: np.dtype[Any]) -> list[Array]:
+def _as_arrays(data: Dataset, shape: Sequence[int] | None, dtype: np.dtype[Any]) -> list[Array]:
     if isinstance(data, (str, os.PathLike)):
         arrays = [_load(Path(data), shape, dtype)]
     elif isinstance(data, np.ndarray):
@@ -161,7 +161,7 @@ def _as_arrays(data: Dataset, shape: Optional[Sequence[int]], dtype: np.dtype[An
     return arrays
 
 
-def _load(path: Path, shape: Optional[Sequence[int]], dtype: np.dtype[Any]) -> Array:
+def _load(path: Path, shape: Sequence[int] | None, dtype: np.dtype[Any]) -> Array:
     extension = path.suffix.lower()
     if extension == ".npy":
         loaded: Array = np.load(path, allow_pickle=False)

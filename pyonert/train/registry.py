@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Generic, TypeVar, Union
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Registry(Generic[T]):
             )
         return cls()
 
-    def resolve(self, value: Union[str, T]) -> T:
+    def resolve(self, value: str | T) -> T:
         """Returns the object that a name stands for, or `value` if it is one of the classes.
 
         Raises:
@@ -42,7 +42,9 @@ class Registry(Generic[T]):
             return self.create(value)
         if not isinstance(value, tuple(self.classes.values())):
             names = [cls.__name__ for cls in self.classes.values()]
-            given = value.__name__ + " (a class)" if isinstance(value, type) else type(value).__name__
+            given = (
+                value.__name__ + " (a class)" if isinstance(value, type) else type(value).__name__
+            )
             function = " function" if self.kind == "Loss" else ""
             raise TypeError(
                 f"Unsupported {self.kind.lower()}{function} type: {given}. "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Optional, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from pyonert.train.losses import LossFunction
@@ -48,7 +48,7 @@ class EpochLog:
     train_time: float
     loss: float
     metrics: Mapping[str, float] = field(default_factory=dict)
-    val_loss: Optional[float] = None
+    val_loss: float | None = None
     val_metrics: Mapping[str, float] = field(default_factory=dict)
     total_time: float = 0.0
 
@@ -59,7 +59,7 @@ class Callback:
     def on_compile_end(self, setup: TrainingSetup) -> None:
         """The session is ready to train."""
 
-    def on_epoch_begin(self, epoch: int, epochs: int, steps: Optional[int]) -> None:
+    def on_epoch_begin(self, epoch: int, epochs: int, steps: int | None) -> None:
         """An epoch begins.
 
         Args:
@@ -82,7 +82,7 @@ class ConsoleReporter(Callback):
         stream: where to; None: sys.stdout of the moment.
     """
 
-    def __init__(self, stream: Optional[TextIO] = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream
 
     def write(self, line: str) -> None:
@@ -115,7 +115,7 @@ class ConsoleReporter(Callback):
 
 
 class ProgressBar(Callback):
-    """A bar over the steps of each epoch; needs tqdm, which comes with `pip install pyonert[demo]`."""
+    """A bar over the steps of each epoch; needs tqdm: `pip install 'pyonert[demo]'`."""
 
     def __init__(self) -> None:
         try:
@@ -127,7 +127,7 @@ class ProgressBar(Callback):
         self._tqdm: Any = tqdm
         self._bar: Any = None
 
-    def on_epoch_begin(self, epoch: int, epochs: int, steps: Optional[int]) -> None:
+    def on_epoch_begin(self, epoch: int, epochs: int, steps: int | None) -> None:
         self._bar = self._tqdm(
             total=steps, desc=f"Epoch {epoch}/{epochs}", unit="step", leave=False
         )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyonert._arrays import Array, as_source, check_shape
-from pyonert._session import StrPath
+from pyonert._convert import StrPath
 from pyonert.common.basesession import BaseSession
 from pyonert.native._capi import lib
 from pyonert.native.types import DTYPES, lossinfo, traininfo
@@ -34,6 +34,10 @@ from pyonert.train.reporting import (
 Arrays = Union[Sequence[ArrayLike], Array]
 Batches = Iterable[tuple[Arrays, Arrays]]
 BatchSource = Union[DataLoader, Batches, Callable[[], Batches]]
+
+# Leading dimension of an array of a batch, and of a full one. Tensors of a model may differ in how
+# many rows a sample has; the share of a full batch is the same for all.
+_Rows = Optional[tuple[int, int]]
 
 
 class TrainSession(BaseSession):
@@ -68,22 +72,22 @@ class TrainSession(BaseSession):
         super().__init__(nnpackage_path, backends, num_threads)
         self.total_time: dict[str, Any] = {"MODEL_LOAD": _ms_since(start)}
         self.train_info: traininfo = self.train_get_traininfo()
-        self.optimizer: Optional[Optimizer] = None
-        self.loss: Optional[LossFunction] = None
+        self.optimizer: Optimizer | None = None
+        self.loss: LossFunction | None = None
         self.metrics: list[Metric] = []
         self.reporters: list[Callback] = [ConsoleReporter()] if verbose else []
         self._metric_names: list[str] = []
-        self._updating: Optional[bool] = None
+        self._updating: bool | None = None
 
     def compile(
         self,
-        optimizer: Union[str, Optimizer],
-        loss: Union[str, LossFunction],
-        metrics: Sequence[Union[str, Metric]] = (),
+        optimizer: str | Optimizer,
+        loss: str | LossFunction,
+        metrics: Sequence[str | Metric] = (),
         batch_size: int = 16,
         *,
         keep_gradients: bool = False,
-        trainable: Optional[str] = None,
+        trainable: str | None = None,
     ) -> None:
         """Prepares for training; once per session.
 
@@ -97,13 +101,15 @@ class TrainSession(BaseSession):
                 instead of the optimizer's nums_trainable_ops.
 
         Raises:
-            TypeError, ValueError: an unknown optimizer, loss or metric.
+            TypeError, ValueError: an unknown optimizer, loss or metric; a batch size below 1.
             OnertInvalidStateError: compiled before.
             OnertError: settings or operators that cannot be trained; compile may be called again.
         """
         start = time.perf_counter()
         optimizer_object = OptimizerRegistry.resolve(optimizer)
         loss_object = LossRegistry.resolve(loss)
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, was {batch_size}.")
         metric_objects = [_as_metric(m) for m in metrics]
         if metric_objects and len(metric_objects) != self._n_outputs:
             raise ValueError(
@@ -145,9 +151,9 @@ class TrainSession(BaseSession):
         data_loader: BatchSource,
         epochs: int,
         validation_split: float = 0.0,
-        checkpoint_path: Optional[StrPath] = None,
+        checkpoint_path: StrPath | None = None,
         *,
-        validation_data: Optional[BatchSource] = None,
+        validation_data: BatchSource | None = None,
         initial_epoch: int = 0,
         callbacks: Sequence[Callback] = (),
     ) -> dict[str, Any]:
@@ -190,7 +196,7 @@ class TrainSession(BaseSession):
             loss, taken = self._run_phase(batches, True, listeners)
             train_time = _ms_since(start) / taken
             metrics = self._metric_results()
-            val_loss: Optional[float] = None
+            val_loss: float | None = None
             val_metrics: dict[str, float] = {}
             if validation_data is not None:
                 val_loss, val_metrics = self.evaluate(validation_data)
@@ -263,27 +269,34 @@ class TrainSession(BaseSession):
         """
         if self.optimizer is None:
             raise RuntimeError("Call compile() before predict().")
-        sources = self._listed("input", inputs, self._n_inputs)
         slots = [self._slot("input", i) for i in range(self._n_inputs)]
-        arrays = [as_source(a, slot.dtype, slot.what) for a, slot in zip(sources, slots)]
+        arrays = [
+            as_source(array, slot.dtype, slot.what)
+            for array, slot in zip(self._listed("input", inputs, self._n_inputs), slots)
+        ]
         for array, slot in zip(arrays, slots):
-            check_shape(array.shape, [len(arrays[0]), *slot.dims[1:]], slot.what)
-        batch = slots[0].dims[0]
-        results: list[list[Array]] = [[] for _ in self.outputs]
+            check_shape(array.shape, [-1, *slot.dims[1:]], slot.what)
+        batch, share = slots[0].dims[0], len(arrays[0]) / slots[0].dims[0]
+        for array, slot in zip(arrays, slots):
+            check_shape(array.shape, [round(share * slot.dims[0]), *slot.dims[1:]], slot.what)
+        results = [[output[:0]] for output in self.outputs]
         for start in range(0, len(arrays[0]), batch):
-            n = min(batch, len(arrays[0]) - start)
-            for i, array in enumerate(arrays):
-                part = array[start : start + n]
-                if n < batch:
+            for i, (array, slot) in enumerate(zip(arrays, slots)):
+                full = slot.dims[0]
+                part = array[start // batch * full :][:full]
+                if len(part) < full:
                     # A run takes a full batch; samples do not see each other.
-                    part = np.concatenate([part, np.zeros((batch - n, *part.shape[1:]), part.dtype)])
+                    rest = np.zeros((full - len(part), *part.shape[1:]), part.dtype)
+                    part = np.concatenate([part, rest])
                 self.set_input(i, part)
             for i, output in enumerate(self.outputs):
-                result = np.empty(output.shape, output.dtype)
-                self.set_output(i, result)
-                results[i].append(result[:n])
+                results[i].append(np.empty(output.shape, output.dtype))
+                self.set_output(i, results[i][-1])
             self.run()
-        return [np.concatenate(parts) for parts in results]
+        return [
+            np.concatenate(parts)[: round(share * len(output))]
+            for parts, output in zip(results, self.outputs)
+        ]
 
     def train_set_output(self, index: int, buffer: Array) -> None:
         """See NnfwSession; `outputs` and the metrics then use this array."""
@@ -297,8 +310,10 @@ class TrainSession(BaseSession):
 
     def _step(self, inputs: Arrays, expecteds: Arrays, update: bool) -> tuple[list[float], int]:
         """Returns the losses of a batch, one per output, and its number of samples."""
-        n = self._bind_all("input", inputs, self._n_inputs, lib.nnfw_train_set_input, 0)
-        self._bind_all("expected", expecteds, self._n_outputs, lib.nnfw_train_set_expected, n)
+        rows = self._bind_all("input", inputs, self._n_inputs, lib.nnfw_train_set_input, None)
+        rows = self._bind_all(
+            "expected", expecteds, self._n_outputs, lib.nnfw_train_set_expected, rows
+        )
         for i, output in enumerate(self.outputs):
             slot = self._slots.get(("output", i))
             if slot is None or slot.array is not output:
@@ -311,19 +326,22 @@ class TrainSession(BaseSession):
                 self._updating = update
             for i, metric in enumerate(self.metrics):
                 label = self._slots["expected", i].array
-                metric.update_state([self.outputs[i][:n]], [label])
-        return losses, n
+                metric.update_state([self.outputs[i][: len(label)]], [label])
+        return losses, rows[0] if rows else 0
 
-    def _bind_all(self, kind: str, arrays: Arrays, wanted: int, call: Any, n_samples: int) -> int:
+    def _bind_all(self, kind: str, arrays: Arrays, wanted: int, call: Any, first: _Rows) -> _Rows:
+        """Binds all inputs or all labels of a batch; returns the rows of the first, see _Rows."""
         for i, array in enumerate(self._listed(kind, arrays, wanted)):
-            n = self._bind(self._slot(kind, i), call, array)
-            if n_samples and n != n_samples:
+            slot = self._slot(kind, i)
+            n, full = self._bind(slot, call, array), slot.dims[0]
+            if first is None:
+                first = (n, full)
+            elif n * first[1] != first[0] * full:
                 raise ValueError(
-                    f"{kind} {i}: the arrays of a batch must have as many samples as its first: "
-                    f"{n_samples} are wanted, {n} were given"
+                    f"{slot.what}: all arrays of a batch must have as many samples as input 0: "
+                    f"{first[0] * full // first[1]} are wanted, {n} were given"
                 )
-            n_samples = n
-        return n_samples
+        return first
 
     @staticmethod
     def _listed(kind: str, arrays: Arrays, wanted: int) -> Sequence[ArrayLike]:
@@ -426,7 +444,7 @@ class TrainSession(BaseSession):
                 reporter.write(time_block(self.total_time))
 
 
-def _as_metric(metric: Union[str, Metric]) -> Metric:
+def _as_metric(metric: str | Metric) -> Metric:
     if isinstance(metric, str):
         return MetricsRegistry.create(metric)
     if not isinstance(metric, Metric):

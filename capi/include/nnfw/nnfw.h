@@ -45,6 +45,11 @@
  * Strings and structs passed in are copied. Tensor buffers are borrowed: they must stay valid until
  * the last run or training step that uses them, or until another is bound in their place.
  *
+ * Not in this version, and therefore an ERROR in the states where they are allowed: running
+ * asynchronously, layouts and types of inputs and outputs, backends of single operators,
+ * signatures, custom operators, settings of preparation, execution and configuration, and
+ * nnfw_get_output.
+ *
  * One session is used by one thread at a time; a second one gets NNFW_STATUS_ERROR. Different
  * sessions are independent.
  */
@@ -168,7 +173,9 @@ NNFW_STATUS nnfw_prepare(nnfw_session *session);
 /* Runs the model once, from the bound inputs to the bound outputs. ERROR if an input or output is
  * not bound or smaller than its tensor; INSUFFICIENT_OUTPUT_SIZE if an output whose shape only the
  * run can tell does not fit its buffer. After a failure buffers and shapes can be set again and the
- * run repeated. In the states of training it uses the weights as trained so far.
+ * run repeated. With training prepared it runs a batch, as long as a training step, through the
+ * weights as trained so far; nnfw_set_input and nnfw_set_output then bind in the place of
+ * nnfw_train_set_input and nnfw_train_set_output.
  * States: prepared, ran (becomes ran); training, trained (keeps the state). */
 NNFW_STATUS nnfw_run(nnfw_session *session);
 
@@ -226,9 +233,9 @@ NNFW_STATUS nnfw_output_tensorinfo(nnfw_session *session, uint32_t index,
 /* ---- settings, queries ---- */
 
 /* Names the backends that may be used, separated by ';', at most 31 bytes, in the place of those
- * set before. This library has one engine, which answers to "cpu", "ruy", "builtin" and "train",
- * for inference and training alike; other names are passed over, and preparing fails if none is
- * left. States: loaded. */
+ * set before. This library has one engine, which answers to "cpu", "ruy", "builtin", "xnnpack" and
+ * "train", for inference and training alike; other names are passed over, and nnfw_prepare fails if
+ * none is left. States: loaded. */
 NNFW_STATUS nnfw_set_available_backends(nnfw_session *session, const char *backends);
 
 /* Deprecated, use nnfw_set_available_backends. Returns DEPRECATED_API. States: all. */

@@ -305,8 +305,7 @@ NNFW_STATUS nnfw_train_expected_tensorinfo(nnfw_session *session, uint32_t index
 
 /* ---- quantization and code generation on the device ----
  *
- * This library has no quantizer and no code generator. The settings are stored, what would need
- * one of them fails. */
+ * This library has neither a quantizer nor a code generator: these functions fail. */
 
 typedef enum {
   NNFW_QUANTIZE_TYPE_NOT_SET = 0,
@@ -328,18 +327,18 @@ typedef enum {
   NNFW_CODEGEN_PREF_COMPILE_TIME_FIRST = 3
 } NNFW_CODEGEN_PREF;
 
-/* Stores the type to quantize to. INVALID_STATE for NOT_SET and unknown values too.
+/* Would set the type to quantize to; returns ERROR.
  * States: all but new and running. */
 NNFW_STATUS nnfw_set_quantization_type(nnfw_session *session, NNFW_QUANTIZE_TYPE qtype);
 
-/* Stores where the quantized model goes. ERROR if `path` is NULL.
+/* Would set where the quantized model goes; returns ERROR.
  * States: all but new and running. */
 NNFW_STATUS nnfw_set_quantized_model_path(nnfw_session *session, const char *path);
 
 /* Would quantize the model; returns INVALID_STATE. States: none. */
 NNFW_STATUS nnfw_quantize(nnfw_session *session);
 
-/* Stores where generated code goes. ERROR if `path` is NULL. States: all but new and running. */
+/* Would set where generated code goes; returns ERROR. States: all but new and running. */
 NNFW_STATUS nnfw_set_codegen_model_path(nnfw_session *session, const char *path);
 
 /* Would generate code for `target` ("<name>-gen"); returns ERROR.

@@ -2,8 +2,8 @@
 /*
  * Additions of this library to the published nnfw API: what its structs cannot carry.
  *
- * Option structs begin with `uint32_t struct_size`, set by their INIT macro: a library that is newer
- * than the caller fills in what the caller does not know. Unless stated otherwise a function returns
+ * Option structs begin with `uint32_t struct_size`, set by the caller to sizeof of the struct it was
+ * compiled with: a library that is newer fills in what the caller does not know. Unless stated otherwise a function returns
  * NNFW_STATUS_UNEXPECTED_NULL for a NULL session or pointer, NNFW_STATUS_INVALID_STATE in a state
  * that it does not name, NNFW_STATUS_ERROR for a bad value, and then changes nothing; the text of
  * the failure is there to read with nnfw_get_last_error_message.

@@ -3,10 +3,13 @@
 #ifndef API_SESSION_H
 #define API_SESSION_H
 
+// Everything else in the library is hidden; the version script exports only what it names.
+#pragma GCC visibility push(default)
 #include "nnfw/nnfw.h"
 #include "nnfw/nnfw_experimental.h"
 #include "nnfw/nnfw_internal.h"
 #include "nnfw/onert_ext.h"
+#pragma GCC visibility pop
 
 #include "exec/predictor.h"
 #include "format/model.h"

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from pyonert._session import NnfwSession, StrPath
+from pyonert._convert import StrPath
+from pyonert._session import NnfwSession
 from pyonert.native import (
     loss,
     loss_reduction,
@@ -14,6 +15,7 @@ from pyonert.native import (
     trainable_ops,
     traininfo,
 )
+from pyonert.native.libnnfw_api_pybind import exception, train
 
 
 class nnfw_session(NnfwSession):
@@ -34,6 +36,7 @@ class nnfw_session(NnfwSession):
 
 
 __all__ = [
+    "exception",
     "loss",
     "loss_reduction",
     "lossinfo",
@@ -41,8 +44,7 @@ __all__ = [
     "optimizer",
     "prepare_config",
     "tensorinfo",
+    "train",
     "trainable_ops",
     "traininfo",
 ]
-
-from pyonert.native.libnnfw_api_pybind import exception, train  # noqa: E402,F401
