@@ -44,6 +44,7 @@ from pyonert.native.types import (
     optimizer,
     prepare_config,
     tensorinfo,
+    trainable_ops,
     traininfo,
 )
 
@@ -285,9 +286,15 @@ class NnfwSession:
     # Training
 
     def train_get_traininfo(self) -> traininfo:
-        """Returns what was set, or what the model file carries."""
+        """Returns what was set, or what the model file carries.
+
+        For a file that trains other operators than its last ones, num_of_trainable_ops is
+        trainable_ops.INCORRECT_STATE.
+        """
         c = ffi.new("nnfw_train_info *")
-        self._check(lib.nnfw_train_get_traininfo(self._handle, c))
+        status = lib.nnfw_train_get_traininfo(self._handle, c)
+        if c.num_of_trainable_ops != trainable_ops.INCORRECT_STATE:
+            self._check(status)
         return traininfo(
             c.learning_rate,
             c.batch_size,

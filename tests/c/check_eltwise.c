@@ -110,8 +110,8 @@ static double chain(KernelUnary op, double s, double dy)
   return is_mask(op) && s == 0 ? 0 : is_mask(op) && isnan(s) ? s : s * dy;
 }
 
-// A float operation on doubles of floats, rounded once; where an activation follows the float result
-// decides, so the reference rounds in between as well.
+// A float operation on doubles of floats, rounded once; the activation sees the rounded result, so
+// the reference rounds in between as well.
 static void check_binary(Check *c, const EltwiseKernels *k)
 {
   for (int round = 0; round < c->rounds; ++round) {

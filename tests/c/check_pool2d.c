@@ -109,8 +109,11 @@ static Pool2dShape random_shape(Check *c, int round)
   s.iw = s.ow * s.sw - s.pl + (int32_t)check_int(c, -2, 4);
   if (round % 7 == 1)
     s.ih = s.kh, s.iw = s.kw;
-  if (round % 6 == 0)
-    s.ih = s.oh * 2, s.iw = s.ow * 2, s.pt = 0, s.pl = 0;
+  if (round % 6 == 0) {
+    s.ih = s.oh * 2 + (int32_t)check_int(c, 0, 1);
+    s.iw = s.ow * 2 + (int32_t)check_int(c, 0, 1);
+    s.pt = s.pl = 0;
+  }
   s.ih = s.ih < 1 ? 1 : s.ih;
   s.iw = s.iw < 1 ? 1 : s.iw;
   return s;
@@ -177,9 +180,10 @@ static void check_shape(Check *c, const Pool2dKernels *k, int round)
 static void bench(Check *c, const Pool2dKernels *k)
 {
   static const Pool2dShape shapes[] = {
-    {.n = 32, .ih = 112, .iw = 112, .c = 32, .oh = 56, .ow = 56, .kh = 2, .kw = 2, .sh = 2, .sw = 2},
-    {.n = 32, .ih = 112, .iw = 112, .c = 64, .oh = 56, .ow = 56, .kh = 3, .kw = 3, .sh = 2, .sw = 2,
-     .pt = 0, .pl = 0},
+    {.n = 32, .ih = 112, .iw = 112, .c = 32, .oh = 56, .ow = 56,
+     .kh = 2, .kw = 2, .sh = 2, .sw = 2},
+    {.n = 32, .ih = 112, .iw = 112, .c = 64, .oh = 56, .ow = 56,
+     .kh = 3, .kw = 3, .sh = 2, .sw = 2},
     {.n = 32, .ih = 7, .iw = 7, .c = 1280, .oh = 1, .ow = 1, .kh = 7, .kw = 7, .sh = 7, .sw = 7},
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {

@@ -64,6 +64,6 @@ def test_address_and_undefined_sanitizer(builds: dict, case: Path, program: str)
     check(build(builds, "asan"), program, case)
 
 
-@pytest.mark.parametrize("program", ["test_training"])
+@pytest.mark.parametrize("program", ["test_training", "test_plan"])
 def test_thread_sanitizer(builds: dict, case: Path, program: str) -> None:
     check(build(builds, "tsan"), program, case)

@@ -39,6 +39,11 @@ const Tensor *grad_tensor(const Grad *e, int32_t t)
   return &e->g->tensors[t];
 }
 
+Graph *grad_graph(Grad *e)
+{
+  return e->g;
+}
+
 int32_t grad_out(const Grad *e, int i)
 {
   return e->gradient[e->node.out[i]];
@@ -139,8 +144,7 @@ static int32_t sum(Grad *e, int32_t a, int32_t b)
     g->nodes[g->tensors[b].producer].acc = a;
     return b;
   }
-  BinaryAttr attr = {0};
-  return grad_node(e, "ADD", &attr, 2, (int32_t[]){a, b});
+  return grad_node(e, "ADD", NULL, 2, (int32_t[]){a, b});
 }
 
 static int32_t sum_to(Grad *e, int32_t t, const Tensor *target)

@@ -26,8 +26,8 @@ typedef struct {
 // Where a tensor's constant stands in the file.
 typedef struct {
   uint32_t buffer;       // index in Model.buffers of the file
-  uint32_t data_offset;  // of its first byte in `bytes`; 0: not a constant
-  uint32_t data_bytes;
+  size_t data_offset;    // of its first byte in `bytes`; 0: not a constant, or one without bytes
+  size_t data_bytes;
   uint32_t buffer_field_offset; // of the u32 Tensor.buffer itself, 0 where it is absent
 } TensorPlace;
 

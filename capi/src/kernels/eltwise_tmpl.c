@@ -214,7 +214,7 @@ static void unary_body(void *context, int64_t first, int64_t n)
   float *y = c->dst + first;
   switch (c->op) {
   case KUN_RELU:
-    LOOP(n, y[i] = x[i] < 0 ? 0 : x[i]);
+    LOOP(n, y[i] = vm_select(x[i] < 0, 0, x[i]));
     break;
   case KUN_RELU6:
     LOOP(n, y[i] = vm_clamp(x[i], 0, 6));
@@ -229,7 +229,7 @@ static void unary_body(void *context, int64_t first, int64_t n)
     LOOP(n, y[i] = vm_tanh(x[i]));
     break;
   case KUN_LEAKY_RELU:
-    LOOP(n, y[i] = x[i] * (x[i] >= 0 ? 1.0f : alpha));
+    LOOP(n, y[i] = vm_select(x[i] >= 0, x[i], alpha * x[i]));
     break;
   case KUN_NEG:
     LOOP(n, y[i] = -x[i]);
@@ -256,31 +256,22 @@ static void unary(KernelUnary op, float alpha, const float *x, float *y, int64_t
       LOOP(n, dx[i] = (expression));                                                               \
   } while (0)
 
-static inline float positive(float v, float g)
+// g where the slope is 1; a NaN of v comes out.
+static inline float gate(float v, int32_t open, float g)
 {
-  float r = v > 0 ? g : 0;
-  return v == v ? r : v;
-}
-
-// g where lo < v < hi; a NaN of v comes out.
-static inline float mask(float v, float g, float lo, float hi)
-{
-  float r = (v > lo) & (v < hi) ? g : 0;
-  return v == v ? r : v;
+  return vm_select(v == v, vm_select(open, g, 0), v);
 }
 
 static inline float leaky(float v, float g, float alpha)
 {
-  float r = v >= 0 ? g : alpha * g;
-  return v == v ? r : v;
+  return vm_select(v == v, vm_select(v >= 0, g, alpha * g), v);
 }
 
 // f(x) = alpha x with alpha 0 gives -0 for x < 0: the sign bit tells.
 static inline float leaky_sign(float y, float g)
 {
   VmBits bits = {.f = y};
-  float r = bits.i < 0 ? 0 : g;
-  return y == y ? r : y;
+  return gate(y, bits.i >= 0, g);
 }
 
 static void grad_body(void *context, int64_t first, int64_t n)
@@ -292,13 +283,13 @@ static void grad_body(void *context, int64_t first, int64_t n)
   bool accumulate = c->accumulate;
   switch (c->op) {
   case KUN_RELU:
-    ASSIGN(positive(y[i], dy[i]));
+    ASSIGN(gate(y[i], y[i] > 0, dy[i]));
     break;
   case KUN_RELU6:
-    ASSIGN(mask(y[i], dy[i], 0, 6));
+    ASSIGN(gate(y[i], (y[i] > 0) & (y[i] < 6), dy[i]));
     break;
   case KUN_RELU_N1_TO_1:
-    ASSIGN(mask(y[i], dy[i], -1, 1));
+    ASSIGN(gate(y[i], (y[i] > -1) & (y[i] < 1), dy[i]));
     break;
   case KUN_LOGISTIC:
     ASSIGN(dy[i] * (y[i] * (1.0f - y[i])));

@@ -11,7 +11,10 @@
 
 #include <string.h>
 
-enum { CHANNELS = 64 }; // of one block
+enum {
+  CHANNELS = 64,     // of one block
+  SMALL_WINDOW = 64, // cells that may be summed one by one
+};
 
 typedef struct {
   const Pool2dShape *s;
@@ -52,7 +55,7 @@ static inline int32_t beats(float v, float m)
 
 static inline float larger(float m, float v)
 {
-  return beats(v, m) ? v : m;
+  return vm_select(beats(v, m), v, m);
 }
 
 static inline bool is_halving(const Pool2dShape *s)
@@ -88,29 +91,43 @@ static void max_window(const Pool2dShape *s, Window w, const float *image, float
   }
 }
 
-// Row by row of the window, so that sums of large windows stay accurate.
+// sum[n] += the first n channels of the window's rows y0 .. y1-1
+static void add_cells(const Pool2dShape *s, Window w, const float *image, int32_t n,
+                      float *restrict sum)
+{
+  for (int32_t iy = w.y0; iy < w.y1; ++iy) {
+    for (int32_t ix = w.x0; ix < w.x1; ++ix) {
+      const float *x = image + ((int64_t)iy * s->iw + ix) * s->c;
+      VM_INDEPENDENT
+      for (int32_t i = 0; i < n; ++i)
+        sum[i] += x[i];
+    }
+  }
+}
+
+// Large windows row by row, so that their sums stay accurate.
 static void average_window(const Pool2dShape *s, Window w, const float *image, float *restrict y)
 {
-  const float count = (float)((int64_t)(w.y1 - w.y0) * (w.x1 - w.x0));
-  float row[CHANNELS];
-  for (int32_t first = 0; first < s->c; first += CHANNELS) {
-    const int32_t n = s->c - first < CHANNELS ? s->c - first : CHANNELS;
-    float *total = y + first;
-    memset(total, 0, (size_t)n * sizeof *total);
-    for (int32_t iy = w.y0; iy < w.y1; ++iy) {
-      memset(row, 0, sizeof row);
-      for (int32_t ix = w.x0; ix < w.x1; ++ix) {
-        const float *x = image + ((int64_t)iy * s->iw + ix) * s->c + first;
-        VM_INDEPENDENT
+  const int64_t cells = (int64_t)(w.y1 - w.y0) * (w.x1 - w.x0);
+  memset(y, 0, (size_t)s->c * sizeof *y);
+  if (cells <= SMALL_WINDOW) {
+    add_cells(s, w, image, s->c, y);
+  } else {
+    for (int32_t first = 0; first < s->c; first += CHANNELS) {
+      const int32_t n = s->c - first < CHANNELS ? s->c - first : CHANNELS;
+      for (Window row = w; row.y0 < w.y1; ++row.y0) {
+        float sum[CHANNELS] = {0};
+        row.y1 = row.y0 + 1;
+        add_cells(s, row, image + first, n, sum);
         for (int32_t i = 0; i < n; ++i)
-          row[i] += x[i];
+          y[first + i] += sum[i];
       }
-      for (int32_t i = 0; i < n; ++i)
-        total[i] += row[i];
     }
-    for (int32_t i = 0; i < n; ++i)
-      total[i] /= count;
   }
+  const float count = (float)cells;
+  VM_INDEPENDENT
+  for (int32_t i = 0; i < s->c; ++i)
+    y[i] /= count;
 }
 
 // Unit: output row (n, oy).
@@ -155,7 +172,7 @@ static void average(const Pool2dShape *s, const float *x, float *y, Pool *pool)
   forward(s, x, y, true, pool);
 }
 
-// One block of n <= CHANNELS channels of one window; x, dx: that block's first channel of the image.
+// n <= CHANNELS channels of one window; x, dx: their first one in the image.
 static void max_grad_window(const Pool2dShape *s, Window w, const float *x, const float *dy,
                             float *dx, int32_t n)
 {
@@ -169,7 +186,7 @@ static void max_grad_window(const Pool2dShape *s, Window w, const float *x, cons
       const float *v = x + ((int64_t)iy * s->iw + ix) * s->c;
       for (int32_t i = 0; i < n; ++i) {
         int32_t wins = beats(v[i], best[i]);
-        best[i] = wins ? v[i] : best[i];
+        best[i] = vm_select(wins, v[i], best[i]);
         at[i] = wins ? cell : at[i];
       }
     }
@@ -180,7 +197,7 @@ static void max_grad_window(const Pool2dShape *s, Window w, const float *x, cons
       float *d = dx + ((int64_t)iy * s->iw + ix) * s->c;
       VM_INDEPENDENT
       for (int32_t i = 0; i < n; ++i)
-        d[i] += at[i] == cell ? dy[i] : 0;
+        d[i] += vm_select(at[i] == cell, dy[i], 0);
     }
   }
 }
@@ -196,12 +213,12 @@ static inline void max_grad_2x2(const float *x, const float *dy, int64_t row, in
     const float g = dy[i];
     float m = x0[i];
     const int32_t b1 = beats(x1[i], m);
-    m = b1 ? x1[i] : m;
+    m = vm_select(b1, x1[i], m);
     const int32_t b2 = beats(x2[i], m);
-    m = b2 ? x2[i] : m;
+    m = vm_select(b2, x2[i], m);
     const int32_t b3 = beats(x3[i], m);
-    const float g3 = b3 ? g : 0, g2 = b2 & !b3 ? g : 0, g1 = b1 & !b2 & !b3 ? g : 0;
-    const float g0 = b1 | b2 | b3 ? 0 : g;
+    const float g0 = vm_select(b1 | b2 | b3, 0, g), g1 = vm_select(b2 | b3, 0, vm_select(b1, g, 0));
+    const float g2 = vm_select(b3, 0, vm_select(b2, g, 0)), g3 = vm_select(b3, g, 0);
     d0[i] = accumulate ? d0[i] + g0 : g0;
     d1[i] = accumulate ? d1[i] + g1 : g1;
     d2[i] = accumulate ? d2[i] + g2 : g2;

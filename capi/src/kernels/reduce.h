@@ -4,9 +4,9 @@
 //
 // Any shape is seen as `outputs` sums of `rows` rows of `width` dense elements; where the last axis
 // is summed, width is 1. Rows stand in runs of neighbours. Few outputs of many rows are cut into
-// chunks of rows with partial sums in scratch; everything depends on the shape only. Narrow rows are
-// read several at a time as one wide row, and float sums never run over more than a few hundred
-// terms before they move up a level, so that the error stays near that of pairwise summation.
+// chunks of rows with partial sums in scratch; everything depends on the shape only. Narrow rows
+// are read several at a time as one wide row. Float sums never run over more than a hundred
+// terms before they are added up in double, so that the error does not grow with the row count.
 #ifndef KERNELS_REDUCE_H
 #define KERNELS_REDUCE_H
 
@@ -20,7 +20,7 @@
 enum {
   REDUCE_WIDTH = 2048,      // columns of one task
   REDUCE_WIDE = 64,         // narrow rows are joined up to this width
-  REDUCE_LEVEL = 2048,      // rows summed before their sum moves up a level
+  REDUCE_LEVEL = 512,       // rows summed in float
   REDUCE_UNITS = 64,        // tasks wanted where there are few outputs
   REDUCE_UNIT_COST = 32768, // least elements of a chunk
   REDUCE_COLUMNS = 256,     // columns of partial sums added at a time
@@ -128,7 +128,7 @@ static void reduce_add_rows(const float *x, int64_t stride, int64_t n, int64_t w
 }
 
 // total[width] += n rows that stand `stride` apart.
-static void reduce_add_run(const float *x, int64_t stride, int64_t n, int64_t width, float *total)
+static void reduce_add_run(const float *x, int64_t stride, int64_t n, int64_t width, double *total)
 {
   float sum[REDUCE_WIDTH];
   while (n > 0) {
@@ -153,7 +153,7 @@ static void reduce_add_run(const float *x, int64_t stride, int64_t n, int64_t wi
 
 // total[width] = rows first .. first + n - 1 of the output whose first column stands at x.
 static void reduce_rows(const Reduction *r, const float *x, int64_t first, int64_t n,
-                        int64_t width, float *total)
+                        int64_t width, double *total)
 {
   memset(total, 0, (size_t)width * sizeof *total);
   if (n == 0)
@@ -169,15 +169,15 @@ static void reduce_rows(const Reduction *r, const float *x, int64_t first, int64
   }
 }
 
-static void reduce_store(const Reduction *r, int64_t at, const float *total, int64_t n)
+static void reduce_store(const Reduction *r, int64_t at, const double *total, int64_t n)
 {
   float *y = r->y + at;
   if (r->accumulate) {
     for (int64_t i = 0; i < n; ++i)
-      y[i] += r->scale * total[i];
+      y[i] += r->scale * (float)total[i];
   } else {
     for (int64_t i = 0; i < n; ++i)
-      y[i] = r->scale * total[i];
+      y[i] = r->scale * (float)total[i];
   }
 }
 
@@ -185,7 +185,7 @@ static void reduce_store(const Reduction *r, int64_t at, const float *total, int
 static void reduce_body(void *context, int64_t first, int64_t n)
 {
   const Reduction *r = context;
-  float total[REDUCE_WIDTH];
+  double total[REDUCE_WIDTH];
   int64_t per_output = r->chunks * r->blocks, output = first / per_output;
   int64_t part = first % per_output;
   WalkAt at = walk_start(&r->kept, r->kept.rank, output);
@@ -195,11 +195,12 @@ static void reduce_body(void *context, int64_t first, int64_t n)
     int64_t n_rows = r->rows - row < r->chunk_rows ? r->rows - row : r->chunk_rows;
     int64_t width = r->width - column < REDUCE_WIDTH ? r->width - column : REDUCE_WIDTH;
     const float *x = r->x + at.offset[0] + column;
+    reduce_rows(r, x, row, n_rows, width, total);
     if (r->chunks > 1) {
       float *partial = r->partials + (output * r->chunks + chunk) * r->width + column;
-      reduce_rows(r, x, row, n_rows, width, partial);
+      for (int64_t i = 0; i < width; ++i)
+        partial[i] = (float)total[i];
     } else {
-      reduce_rows(r, x, row, n_rows, width, total);
       reduce_store(r, output * r->width + column, total, width);
     }
     if (++part == per_output) {
@@ -218,15 +219,12 @@ static void reduce_combine(void *context, int64_t first, int64_t n)
   for (int64_t unit = first; unit < first + n; ++unit) {
     int64_t output = unit / blocks, column = unit % blocks * REDUCE_COLUMNS;
     int64_t width = r->width - column < REDUCE_COLUMNS ? r->width - column : REDUCE_COLUMNS;
-    double sum[REDUCE_COLUMNS] = {0};
-    float total[REDUCE_COLUMNS];
+    double total[REDUCE_COLUMNS] = {0};
     for (int64_t chunk = 0; chunk < r->chunks; ++chunk) {
       const float *partial = r->partials + (output * r->chunks + chunk) * r->width + column;
       for (int64_t i = 0; i < width; ++i)
-        sum[i] += partial[i];
+        total[i] += partial[i];
     }
-    for (int64_t i = 0; i < width; ++i)
-      total[i] = (float)sum[i];
     reduce_store(r, output * r->width + column, total, width);
   }
 }

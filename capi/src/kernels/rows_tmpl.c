@@ -243,7 +243,7 @@ static void cce_grad_body(void *context, int64_t first, int64_t count)
   const float *p = c->a + first, *t = c->b + first, scale = -c->factor;
   float *dp = c->dst + first;
   const bool accumulate = c->accumulate;
-  ASSIGN(count, dp, scale * t[i] / (p[i] < P_MIN ? P_MIN : p[i]));
+  ASSIGN(count, dp, scale * t[i] / vm_select(p[i] < P_MIN, P_MIN, p[i]));
 }
 
 static void cce_grad(float scale, const float *p, const float *t, float *dp, bool accumulate,

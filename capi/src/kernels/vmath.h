@@ -19,13 +19,43 @@ typedef union {
   int32_t i;
 } VmBits;
 
+// condition ? a : b, in bits. As a conditional expression the compiler would move operations into
+// the branches, which must not be speculated as they may trap, and could not vectorise the loop.
+static inline float vm_select(int32_t condition, float a, float b)
+{
+  VmBits x = {.f = a}, y = {.f = b};
+  int32_t mask = -condition;
+  VmBits r = {.i = (x.i & mask) | (y.i & ~mask)};
+  return r.f;
+}
+
+static inline float vm_abs(float x)
+{
+  VmBits b = {.f = x};
+  b.i &= 0x7FFFFFFF;
+  return b.f;
+}
+
+// magnitude with its sign bit flipped where that of x is set
+static inline float vm_sign(float magnitude, float x)
+{
+  VmBits r = {.f = magnitude}, s = {.f = x};
+  r.i ^= s.i & INT32_MIN;
+  return r.f;
+}
+
+static inline float vm_clamp(float x, float lo, float hi)
+{
+  x = vm_select(x < lo, lo, x);
+  return vm_select(x > hi, hi, x);
+}
+
 // e^x, error below 2 ulp; infinity from 88.8 on, 0 below -104, subnormal numbers between.
 // x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 q(r), q a minimax polynomial.
 static inline float vm_exp(float x)
 {
   const float round = 12582912.0f; // 1.5 * 2^23: adding it leaves an integer in the low bits
-  x = x > 89.0f ? 89.0f : x;
-  x = x < -104.0f ? -104.0f : x;
+  x = vm_clamp(x, -104.0f, 89.0f);
   VmBits n = {.f = x * 1.44269504f + round};
   float nf = n.f - round;
   float r = x - nf * 0.693359375f + nf * 2.12194440e-4f;
@@ -43,17 +73,18 @@ static inline float vm_exp(float x)
   return e * lo.f * hi.f;
 }
 
+// From e^-|x|, which cannot overflow.
 static inline float vm_logistic(float x)
 {
-  float e = vm_exp(x < 0 ? x : -x);
+  float e = vm_exp(-vm_abs(x));
   float r = 1.0f / (1.0f + e);
-  return x < 0 ? e * r : r;
+  return vm_select(x < 0, e * r, r);
 }
 
 // Near 0: x + x^3 p(x^2), p a minimax polynomial on |x| <= 0.625; else 1 - 2 / (e^2|x| + 1).
 static inline float vm_tanh(float x)
 {
-  float a = x < 0 ? -x : x;
+  float a = vm_abs(x);
   float z = x * x;
   float p = -0.00570498686f;
   p = p * z + 0.0206390880f;
@@ -62,14 +93,7 @@ static inline float vm_tanh(float x)
   p = p * z - 0.333332807f;
   float small = x + x * z * p;
   float large = 1.0f - 2.0f / (vm_exp(a + a) + 1.0f);
-  large = x < 0 ? -large : large;
-  return a < 0.625f ? small : large;
-}
-
-static inline float vm_clamp(float x, float lo, float hi)
-{
-  x = x < lo ? lo : x;
-  return x > hi ? hi : x;
+  return vm_select(a < 0.625f, small, vm_sign(large, x));
 }
 
 #define VM_APPLY(expression)                                                                       \
@@ -88,7 +112,7 @@ static inline void vm_activate(KernelAct act, float *y, int64_t n)
   case KACT_NONE:
     break;
   case KACT_RELU:
-    VM_APPLY(v < 0 ? 0 : v);
+    VM_APPLY(vm_select(v < 0, 0, v));
     break;
   case KACT_RELU_N1_TO_1:
     VM_APPLY(vm_clamp(v, -1, 1));

@@ -94,6 +94,7 @@ typedef struct Grad Grad;
 
 const Node *grad_of(const Grad *g);
 const Tensor *grad_tensor(const Grad *g, int32_t t);
+Graph *grad_graph(Grad *g);
 // Gradient of output i, or -1 where nothing downstream depends on it.
 int32_t grad_out(const Grad *g, int i);
 // Whether input i needs a gradient.
@@ -120,6 +121,7 @@ struct OpDef {
   uint8_t min_in, max_in, n_out; // arity; max_in 255 and n_out 0 mean any number
   uint32_t flags;
   uint32_t optional;    // bit i: input i may be -1
+  uint32_t shape_only;  // bit i: input i lends its shape, its bytes are not read
   uint32_t params;      // bit i: a float constant in input i is a parameter (weights, bias)
   size_t attr_bytes;
   // Reads and range-checks attributes. `options` may be an absent table: every field is then its

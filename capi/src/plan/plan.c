@@ -28,6 +28,12 @@ static int32_t root_of(Lives *l, int32_t t)
   return t;
 }
 
+// Whether node n reads the bytes of its input k.
+static bool is_read(const Node *n, int k)
+{
+  return n->in[k] >= 0 && !(k < 32 && n->op->shape_only >> k & 1);
+}
+
 static void read_at(Lives *l, int32_t t, int32_t node)
 {
   t = root_of(l, t);
@@ -54,7 +60,7 @@ static void find_lives(Lives *l)
   for (size_t i = 0; i < g->n_nodes; ++i) {
     const Node *n = &g->nodes[i];
     for (int k = 0; k < n->n_in; ++k)
-      if (n->in[k] >= 0)
+      if (is_read(n, k))
         read_at(l, n->in[k], (int32_t)i);
     if (n->acc >= 0)
       read_at(l, n->acc, (int32_t)i);
@@ -86,7 +92,7 @@ static bool may_take(Lives *l, size_t i, int32_t t)
 static bool reads(Lives *l, const Node *n, int32_t root)
 {
   for (int k = 0; k < n->n_in; ++k)
-    if (n->in[k] >= 0 && root_of(l, n->in[k]) == root)
+    if (is_read(n, k) && root_of(l, n->in[k]) == root)
       return true;
   return false;
 }
@@ -112,7 +118,7 @@ static void find_in_place(Lives *l)
       continue;
     }
     for (int k = 0; elementwise && k < n->n_in; ++k)
-      if (n->in[k] >= 0 && may_take(l, i, n->in[k])) {
+      if (is_read(n, k) && may_take(l, i, n->in[k])) {
         take(l, n->in[k], n->out[0]);
         break;
       }

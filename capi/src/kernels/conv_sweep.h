@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mechanism of a convolution's forward pass and input gradient: every pixel of the result is a
+// sum over taps of a source pixel's channels times a [channels, channels] slice of the filter.
+// Private to conv_tmpl.c.
+//
+// Forward, source row = grid * stride + tap * dilation - pad. Its transpose has a whole source row
+// only for some taps: result pixels fall into classes by their remainder modulo the stride, each
+// with its own taps, and within a class the same formula holds with stride 1. No product with a
+// zero in between is ever computed.
+//
+// The block product reads the source in place. Taps outside the image read a buffer of zeros; for
+// narrow channels the taps of one row, which lie side by side in memory, are one segment, copied
+// only at the image's borders.
+#ifndef KERNELS_CONV_SWEEP_H
+#define KERNELS_CONV_SWEEP_H
+
+#include "kernels/conv.h"
+
+#include "kernels/gemm_core.h"
+
+enum {
+  SWEEP_ROWS = 32 * CORE_ROWS,   // pixels of a task, at most
+  SWEEP_RUN = 512,               // longest segment that joins the taps of a row
+  SWEEP_DENSE = 16,              // joined segments shorter than this are copied for all pixels
+  SWEEP_POINTERS = 16 * 1024,    // pointers of a task, about
+  SWEEP_COPIES = 128 * 1024,     // floats that a task copies, about
+  SWEEP_WEIGHTS = 4 * 1024 * 1024, // floats of packed filters at a time, about
+  SWEEP_TASKS = 16,              // wanted, where the work is enough
+};
+
+// Result positions of one class along one axis, and the taps that reach the source from there.
+typedef struct {
+  int32_t dst0, n_grid;     // positions dst0 + i * dst_step, i < n_grid
+  int32_t first_tap, n_taps; // in tap[] and offset[]
+} SweepClass;
+
+typedef struct {
+  int32_t n_classes, dst_step, src_step, src_size;
+  SweepClass *classes;
+  int32_t *tap;    // position in the filter, class by class
+  int32_t *offset; // source position = grid * src_step + offset; ascending within a class
+} SweepAxis;
+
+// How a pixel's source is presented to the block product.
+typedef enum {
+  SWEEP_TAPS, // one segment for each tap
+  SWEEP_RUNS, // one for each row of taps
+  SWEEP_COPY, // one, copied
+} SweepMode;
+
+typedef struct {
+  const ConvShape *s;
+  bool forward, accumulate;
+  const float *src, *w, *bias;
+  float *dst;
+  int32_t dst_h, dst_w;
+  int64_t src_c, dst_c, k_c, n_c; // channels; of a group: summed over, computed
+  int64_t n_pad;                  // columns of packed filters at a time, multiple of CORE_COLS
+  int64_t task_rows, task_cols;
+  int64_t col0, n_cols;           // columns of this round
+  SweepMode mode;
+  KernelAct act;
+  SweepAxis y, x;
+  float *packed, *zeros;
+  char *workers;
+  size_t worker_bytes;
+} Sweep;
+
+typedef struct {
+  const float **rows;
+  float **c;
+  float *copies;
+} SweepWork;
+
+static int64_t sweep_min(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
+}
+
+static SweepWork sweep_lay_out_work(const Sweep *p, char *scratch, size_t *bytes)
+{
+  const ConvShape *s = p->s;
+  int64_t rows = core_ceil(p->task_rows, CORE_ROWS) * CORE_ROWS;
+  int64_t segments = p->mode == SWEEP_COPY ? 1 : p->mode == SWEEP_RUNS ? s->kh
+                                                                       : (int64_t)s->kh * s->kw;
+  int64_t copies = p->mode == SWEEP_TAPS ? 0 : p->task_rows * s->kh * s->kw * p->k_c;
+  char *at = scratch;
+  SweepWork w;
+  w.rows = core_take(&at, (size_t)(rows * segments) * sizeof *w.rows);
+  w.c = core_take(&at, (size_t)p->task_rows * sizeof *w.c);
+  w.copies = core_take(&at, (size_t)copies * sizeof(float));
+  *bytes = (size_t)(at - scratch);
+  return w;
+}
+
+// Places everything in scratch (NULL: only measures) for so many threads.
+static size_t sweep_lay_out(Sweep *p, char *scratch, int threads)
+{
+  const ConvShape *s = p->s;
+  char *at = scratch;
+  SweepAxis *const axes[] = {&p->y, &p->x};
+  for (int i = 0; i < 2; ++i) {
+    size_t taps = (size_t)(i == 0 ? s->kh : s->kw) * sizeof(int32_t);
+    axes[i]->classes = core_take(&at, (size_t)axes[i]->n_classes * sizeof(SweepClass));
+    axes[i]->tap = core_take(&at, taps);
+    axes[i]->offset = core_take(&at, taps);
+  }
+  int64_t taps = (int64_t)s->kh * s->kw;
+  p->packed = core_take(&at, (size_t)(s->groups * taps * p->k_c * p->n_pad) * sizeof(float));
+  int64_t longest = p->mode == SWEEP_RUNS ? s->kw * p->k_c : p->k_c;
+  p->zeros = core_take(&at, (size_t)longest * sizeof(float));
+  p->workers = at;
+  return (size_t)(at - scratch) + p->worker_bytes * (size_t)(threads < 1 ? 1 : threads);
+}
+
+// Cuts the work, by the shape only.
+static Sweep sweep_plan(const ConvShape *s, bool forward)
+{
+  Sweep p = {.s = s, .forward = forward};
+  p.src_c = forward ? s->ic : s->oc;
+  p.dst_c = forward ? s->oc : s->ic;
+  p.k_c = p.src_c / s->groups;
+  p.n_c = p.dst_c / s->groups;
+  p.dst_h = forward ? s->oh : s->ih;
+  p.dst_w = forward ? s->ow : s->iw;
+  p.y = (SweepAxis){.n_classes = forward ? 1 : s->sh, .dst_step = forward ? 1 : s->sh,
+                    .src_step = forward ? s->sh : 1, .src_size = forward ? s->ih : s->oh};
+  p.x = (SweepAxis){.n_classes = forward ? 1 : s->sw, .dst_step = forward ? 1 : s->sw,
+                    .src_step = forward ? s->sw : 1, .src_size = forward ? s->iw : s->ow};
+  p.act = forward ? s->act : KACT_NONE;
+  const int64_t taps = (int64_t)s->kh * s->kw, k = taps * p.k_c;
+  bool side_by_side = s->groups == 1 && (forward ? s->dw == 1 : s->sw % s->dw == 0);
+  if (side_by_side && s->kw > 1 && s->kw * p.k_c <= SWEEP_RUN)
+    p.mode = s->kw * p.k_c < SWEEP_DENSE ? SWEEP_COPY : SWEEP_RUNS;
+  int64_t at_once = SWEEP_WEIGHTS / (k * s->groups > 0 ? k * s->groups : 1);
+  p.n_pad = sweep_min(core_ceil(p.n_c, CORE_COLS), at_once < CORE_COLS ? 1 : at_once / CORE_COLS) *
+            CORE_COLS;
+  int64_t pixels = (int64_t)s->n * core_ceil(p.dst_h, p.y.dst_step) *
+                   core_ceil(p.dst_w, p.x.dst_step);
+  p.task_rows = sweep_min(SWEEP_ROWS, SWEEP_POINTERS / (taps > 0 ? taps : 1));
+  if (p.mode != SWEEP_TAPS)
+    p.task_rows = sweep_min(p.task_rows, SWEEP_COPIES / (k > 0 ? k : 1));
+  p.task_rows = p.task_rows < CORE_ROWS ? CORE_ROWS : p.task_rows / CORE_ROWS * CORE_ROWS;
+  p.task_cols = p.n_pad;
+  int64_t classes = (int64_t)p.y.n_classes * p.x.n_classes;
+  int64_t k_class = core_ceil(k, classes);
+  while (classes * s->groups * core_ceil(pixels, p.task_rows) * core_ceil(p.n_pad, p.task_cols) <
+         SWEEP_TASKS) {
+    int64_t rows = sweep_min(pixels, p.task_rows);
+    if (2 * rows * p.task_cols * k_class < 4 * CORE_SERIAL_FLOPS)
+      break;
+    if (rows >= 12 * CORE_ROWS || p.task_cols <= 2 * CORE_COLS) {
+      if (rows <= CORE_ROWS)
+        break;
+      p.task_rows = core_ceil(core_ceil(rows, 2), CORE_ROWS) * CORE_ROWS;
+    } else {
+      p.task_cols = core_ceil(core_ceil(p.task_cols, 2), CORE_COLS) * CORE_COLS;
+    }
+  }
+  sweep_lay_out_work(&p, NULL, &p.worker_bytes);
+  return p;
+}
+
+static void sweep_fill_axis(SweepAxis *a, bool forward, int32_t dst_size, int32_t taps,
+                            int32_t stride, int32_t dilation, int32_t pad)
+{
+  int32_t at = 0;
+  for (int32_t r = 0; r < a->n_classes; ++r) {
+    SweepClass *c = &a->classes[r];
+    c->first_tap = at;
+    if (forward) {
+      c->dst0 = 0;
+      for (int32_t t = 0; t < taps; ++t, ++at) {
+        a->tap[at] = t;
+        a->offset[at] = t * dilation - pad;
+      }
+    } else {
+      // Result rows with (row + pad) % stride == r have the taps with tap * dilation % stride == r.
+      c->dst0 = ((r - pad) % stride + stride) % stride;
+      for (int32_t t = taps - 1; t >= 0; --t) {
+        if (t * dilation % stride != r)
+          continue;
+        a->tap[at] = t;
+        a->offset[at++] = (c->dst0 + pad - t * dilation) / stride;
+      }
+    }
+    c->n_taps = at - c->first_tap;
+    c->n_grid = dst_size > c->dst0 ? (dst_size - c->dst0 + a->dst_step - 1) / a->dst_step : 0;
+  }
+}
+
+// Packed filters of a class and group: panels of n_taps * k_c rows.
+static float *sweep_packed(const Sweep *p, int64_t group, const SweepClass *y, const SweepClass *x)
+{
+  const ConvShape *s = p->s;
+  int64_t taps = group * s->kh * s->kw + (int64_t)y->first_tap * s->kw +
+                 (int64_t)y->n_taps * x->first_tap;
+  return p->packed + taps * p->k_c * p->n_pad;
+}
+
+// Task: one group and panel, all classes.
+static void sweep_pack_task(void *context, int task, int worker)
+{
+  const Sweep *p = context;
+  const ConvShape *s = p->s;
+  (void)worker;
+  const int64_t panels = core_ceil(p->n_cols, CORE_COLS);
+  const int64_t group = task / panels, panel = task % panels, col = panel * CORE_COLS;
+  const int64_t width = sweep_min(CORE_COLS, p->n_cols - col);
+  const int64_t cg = s->ic / s->groups, filter = (int64_t)s->kh * s->kw * cg;
+  for (int32_t i = 0; i < p->y.n_classes * p->x.n_classes; ++i) {
+    const SweepClass *y = &p->y.classes[i / p->x.n_classes];
+    const SweepClass *x = &p->x.classes[i % p->x.n_classes];
+    const int64_t taps = (int64_t)y->n_taps * x->n_taps;
+    float *to = sweep_packed(p, group, y, x) + panel * CORE_COLS * taps * p->k_c;
+    for (int64_t t = 0; t < taps; ++t, to += CORE_COLS * p->k_c) {
+      int64_t ky = p->y.tap[y->first_tap + t / x->n_taps];
+      int64_t kx = p->x.tap[x->first_tap + t % x->n_taps];
+      const float *from = p->w + (ky * s->kw + kx) * cg;
+      if (p->forward)
+        core_pack(from + (group * p->n_c + p->col0 + col) * filter, 1, filter, p->k_c, width,
+                  CORE_COLS, p->k_c, to);
+      else
+        core_pack(from + group * p->k_c * filter + p->col0 + col, filter, 1, p->k_c, width,
+                  CORE_COLS, p->k_c, to);
+    }
+  }
+}
+
+static inline void sweep_copy(float *dst, const float *src, int64_t n)
+{
+  int64_t i = 0;
+  for (; i + SIMD_LANES <= n; i += SIMD_LANES)
+    simd_store(dst + i, simd_load(src + i));
+  for (; i < n; ++i)
+    dst[i] = src[i];
+}
+
+static inline void sweep_zero(float *dst, int64_t n)
+{
+  for (int64_t i = 0; i < n; ++i)
+    dst[i] = 0;
+}
+
+// One pixel whose source begins at column sx, for n_x taps side by side: zeros outside the image.
+static inline void sweep_copy_run(float *dst, const float *row, int64_t sx, int64_t n_x,
+                                  int64_t src_w, int64_t c)
+{
+  int64_t lo = sx < 0 ? sweep_min(-sx, n_x) : 0;
+  int64_t hi = sx + n_x > src_w ? src_w - sx : n_x;
+  hi = hi < lo ? lo : hi;
+  sweep_zero(dst, lo * c);
+  sweep_copy(dst + lo * c, row + (sx + lo) * c, (hi - lo) * c);
+  sweep_zero(dst + hi * c, (n_x - hi) * c);
+}
+
+// Pointers of one pixel, at grid position (gy, gx) of an image.
+static inline void sweep_fill_pixel(const Sweep *p, const SweepClass *y, const SweepClass *x,
+                                    const float *image, int64_t gy, int64_t gx,
+                                    const float **rows, float **copies)
+{
+  const int64_t c = p->src_c, src_h = p->y.src_size, src_w = p->x.src_size;
+  const int32_t *off_y = p->y.offset + y->first_tap, *off_x = p->x.offset + x->first_tap;
+  const int64_t sy0 = gy * p->y.src_step, sx0 = gx * p->x.src_step;
+  if (y->n_taps == 0 || x->n_taps == 0)
+    return;
+  const int64_t first = sx0 + off_x[0], last = sx0 + off_x[x->n_taps - 1];
+  if (p->mode == SWEEP_TAPS) {
+    bool inside = first >= 0 && last < src_w;
+    for (int32_t ty = 0; ty < y->n_taps; ++ty) {
+      int64_t sy = sy0 + off_y[ty];
+      bool row_inside = sy >= 0 && sy < src_h;
+      const float *row = image + (sy * src_w + sx0) * c;
+      for (int32_t tx = 0; tx < x->n_taps; ++tx, rows += CORE_ROWS) {
+        int64_t sx = sx0 + off_x[tx];
+        *rows = row_inside && (inside || (sx >= 0 && sx < src_w)) ? row + off_x[tx] * c : p->zeros;
+      }
+    }
+    return;
+  }
+  const int64_t run = x->n_taps * c;
+  if (p->mode == SWEEP_COPY)
+    *rows = *copies;
+  for (int32_t ty = 0; ty < y->n_taps; ++ty) {
+    int64_t sy = sy0 + off_y[ty];
+    const float *row = image + sy * src_w * c;
+    bool row_inside = sy >= 0 && sy < src_h, inside = first >= 0 && last < src_w;
+    if (p->mode == SWEEP_RUNS && (!row_inside || inside)) {
+      *rows = row_inside ? row + first * c : p->zeros;
+    } else {
+      if (p->mode == SWEEP_RUNS)
+        *rows = *copies;
+      if (!row_inside)
+        sweep_zero(*copies, run);
+      else if (inside)
+        sweep_copy(*copies, row + first * c, run);
+      else
+        sweep_copy_run(*copies, row, first, x->n_taps, src_w, c);
+      *copies += run;
+    }
+    rows += p->mode == SWEEP_RUNS ? CORE_ROWS : 0;
+  }
+}
+
+// Sums of m pixels with their pointers filled in: columns j0 .. j0+n-1 of this round.
+static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, const SweepClass *y,
+                          const SweepClass *x, int64_t m, int64_t j0, int64_t n)
+{
+  const int64_t taps = (int64_t)y->n_taps * x->n_taps, k = taps * p->k_c;
+  CoreBlock q = {.m = m, .rows = w->rows, .a_step = 1, .b_step = CORE_COLS, .b_panel = CORE_COLS * k,
+                 .c = w->c};
+  q.n_seg = p->mode == SWEEP_COPY ? 1 : p->mode == SWEEP_RUNS ? y->n_taps : taps;
+  q.seg_len = q.n_seg > 0 ? k / q.n_seg : 0;
+  q.strip_step = q.n_seg * CORE_ROWS;
+  const int64_t n_seg = k > 0 ? q.n_seg : 0, seg_len = q.seg_len;
+  // A block of k is some whole segments, or part of one.
+  const int64_t segs = seg_len > 0 && seg_len < CORE_K ? CORE_K / seg_len : 1;
+  const int64_t part = sweep_min(seg_len, CORE_K);
+  int64_t cols = CORE_B_FLOATS / (segs * part > 0 ? segs * part : 1) / CORE_COLS * CORE_COLS;
+  cols = cols < CORE_COLS ? CORE_COLS : cols;
+  const float *packed = sweep_packed(p, group, y, x);
+  const float *bias = p->bias ? p->bias + group * p->n_c + p->col0 : NULL;
+  for (int64_t j = j0; j < j0 + n; j += cols) {
+    q.n = sweep_min(cols, j0 + n - j);
+    int64_t seg = 0, e = 0;
+    do {
+      q.n_seg = sweep_min(segs, n_seg - seg);
+      q.seg_len = sweep_min(part, seg_len - e);
+      q.rows = w->rows + seg * CORE_ROWS;
+      q.a_offset = e;
+      q.accumulate = p->accumulate || seg > 0 || e > 0;
+      q.b = packed + j * k + (seg * seg_len + e) * CORE_COLS;
+      e += q.seg_len;
+      if (e >= seg_len) {
+        seg += q.n_seg;
+        e = 0;
+      }
+      bool is_last = seg >= n_seg;
+      q.bias = is_last && bias ? bias + j : NULL;
+      q.act = is_last ? p->act : KACT_NONE;
+      core_block(&q);
+    } while (seg < n_seg);
+    for (int64_t i = 0; i < m; ++i)
+      w->c[i] += cols;
+  }
+}
+
+static void sweep_task(void *context, int task, int worker)
+{
+  const Sweep *p = context;
+  const int64_t col_tasks = core_ceil(p->n_cols, p->task_cols);
+  const SweepClass *y = NULL, *x = NULL;
+  int64_t left = task, per_row = 0, pixels = 0, grid = 0;
+  for (int32_t i = 0; i < p->y.n_classes * p->x.n_classes; ++i) {
+    y = &p->y.classes[i / p->x.n_classes];
+    x = &p->x.classes[i % p->x.n_classes];
+    grid = (int64_t)y->n_grid * x->n_grid;
+    pixels = grid * p->s->n;
+    per_row = core_ceil(pixels, p->task_rows);
+    int64_t tasks = per_row * col_tasks * p->s->groups;
+    if (left < tasks)
+      break;
+    left -= tasks;
+  }
+  const int64_t i0 = left % per_row * p->task_rows, m = sweep_min(p->task_rows, pixels - i0);
+  const int64_t j0 = left / per_row % col_tasks * p->task_cols;
+  const int64_t n = sweep_min(p->task_cols, p->n_cols - j0), group = left / per_row / col_tasks;
+  size_t unused;
+  SweepWork w = sweep_lay_out_work(p, p->workers + (size_t)worker * p->worker_bytes, &unused);
+  const int64_t height = core_strip_rows(m), image_src = (int64_t)p->y.src_size * p->x.src_size;
+  const int64_t segments = p->mode == SWEEP_COPY   ? 1
+                           : p->mode == SWEEP_RUNS ? y->n_taps
+                                                   : (int64_t)y->n_taps * x->n_taps;
+  int64_t sample = i0 / grid, gy = i0 % grid / x->n_grid, gx = i0 % x->n_grid;
+  float *copies = w.copies;
+  for (int64_t i = 0; i < m; i += height) {
+    const float **rows = w.rows + i / height * segments * CORE_ROWS;
+    for (int64_t r = 0; r < height && i + r < m; ++r) {
+      const float *image = p->src + sample * image_src * p->src_c + group * p->k_c;
+      sweep_fill_pixel(p, y, x, image, gy, gx, rows + r, &copies);
+      int64_t dst_y = y->dst0 + gy * p->y.dst_step, dst_x = x->dst0 + gx * p->x.dst_step;
+      w.c[i + r] = p->dst + ((sample * p->dst_h + dst_y) * p->dst_w + dst_x) * p->dst_c +
+                   group * p->n_c + p->col0 + j0;
+      if (++gx == x->n_grid) {
+        gx = 0;
+        if (++gy == y->n_grid) {
+          gy = 0;
+          ++sample;
+        }
+      }
+    }
+  }
+  sweep_compute(p, &w, group, y, x, m, j0, n);
+}
+
+static void sweep_run(Sweep *p, char *scratch, Pool *pool)
+{
+  const ConvShape *s = p->s;
+  sweep_lay_out(p, scratch, pool_threads(pool));
+  sweep_fill_axis(&p->y, p->forward, p->dst_h, s->kh, s->sh, s->dh, s->pt);
+  sweep_fill_axis(&p->x, p->forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
+  sweep_zero(p->zeros, p->mode == SWEEP_RUNS ? s->kw * p->k_c : p->k_c);
+  int64_t work = (int64_t)s->n * s->oh * s->ow * s->oc * s->kh * s->kw * (s->ic / s->groups);
+  if (2 * work < CORE_SERIAL_FLOPS)
+    pool = NULL;
+  for (p->col0 = 0; p->col0 < p->n_c; p->col0 += p->n_pad) {
+    p->n_cols = sweep_min(p->n_pad, p->n_c - p->col0);
+    pool_run(pool, (int)(s->groups * core_ceil(p->n_cols, CORE_COLS)), sweep_pack_task, p);
+    int64_t tasks = 0;
+    for (int32_t i = 0; i < p->y.n_classes; ++i)
+      for (int32_t j = 0; j < p->x.n_classes; ++j)
+        tasks += core_ceil((int64_t)p->y.classes[i].n_grid * p->x.classes[j].n_grid * s->n,
+                           p->task_rows);
+    pool_run(pool, (int)(tasks * s->groups * core_ceil(p->n_cols, p->task_cols)), sweep_task, p);
+  }
+}
+
+#endif

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix multiply, compiled once per instruction set: the block product of gemm_core.h and the
+// cutting of whole products into blocks.
+//
+// C is cut into a grid of tasks that depends on the shape only; each task walks k in blocks,
+// packing what is not worth reading in place. Products with few rows, both of whose operands lie
+// along k, are dot products instead: they would cost more to pack than to compute.
+#include "kernels/gemm.h"
+
+#include "kernels/gemm_core.h"
+
+// --- block product ---
+
+// One tile: the part of a CoreBlock that does not change between tiles, and its position.
+typedef struct {
+  const CoreBlock *q;
+  const float *const *rows;
+  const float *b;
+  int64_t b_step;
+  float *const *c;
+  int64_t column; // of C
+  int width;      // columns of C, at most those of the tile
+} Tile;
+
+SIMD_INLINE Vec finish(const CoreBlock *q, Vec v, Vec old, Vec bias)
+{
+  if (q->accumulate)
+    v += old;
+  if (q->bias)
+    v += bias;
+  return simd_activate(q->act, v);
+}
+
+// rows and vectors are constants: acc lives in registers.
+SIMD_INLINE void compute_tile(const Tile *t, const int rows, const int vectors)
+{
+  const CoreBlock *q = t->q;
+  Vec acc[SIMD_TILE_ROWS][SIMD_TILE_VECTORS];
+  SIMD_UNROLL
+  for (int i = 0; i < rows; ++i)
+    SIMD_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      acc[i][v] = (Vec){0};
+  const float *b = t->b;
+  const int64_t b_step = t->b_step, a_step = q->a_step, end = q->seg_len * a_step;
+  const float *const *segment = t->rows;
+  for (int64_t s = 0; s < q->n_seg; ++s, segment += CORE_ROWS) {
+    const float *a[SIMD_TILE_ROWS];
+    SIMD_UNROLL
+    for (int i = 0; i < rows; ++i)
+      a[i] = segment[i] + q->a_offset;
+    for (int64_t e = 0; e < end; e += a_step) {
+      Vec row[SIMD_TILE_VECTORS];
+      SIMD_UNROLL
+      for (int v = 0; v < vectors; ++v)
+        row[v] = simd_load(b + v * SIMD_LANES);
+      SIMD_UNROLL
+      for (int i = 0; i < rows; ++i) {
+        Vec x = simd_splat(a[i][e]);
+        SIMD_UNROLL
+        for (int v = 0; v < vectors; ++v)
+          acc[i][v] += x * row[v];
+      }
+      b += b_step;
+    }
+  }
+  const float *bias = q->bias ? q->bias + t->column : NULL;
+  SIMD_UNROLL
+  for (int v = 0; v < vectors; ++v) {
+    int left = t->width - v * SIMD_LANES;
+    if (left >= SIMD_LANES) {
+      Vec bias_v = bias ? simd_load(bias + v * SIMD_LANES) : (Vec){0};
+      SIMD_UNROLL
+      for (int i = 0; i < rows; ++i) {
+        float *c = t->c[i] + t->column + v * SIMD_LANES;
+        Vec old = q->accumulate ? simd_load(c) : (Vec){0};
+        simd_store(c, finish(q, acc[i][v], old, bias_v));
+      }
+    } else {
+      Vec bias_v = bias ? simd_load_part(bias + v * SIMD_LANES, left) : (Vec){0};
+      SIMD_UNROLL
+      for (int i = 0; i < rows; ++i) {
+        float *c = t->c[i] + t->column + v * SIMD_LANES;
+        Vec old = q->accumulate ? simd_load_part(c, left) : (Vec){0};
+        simd_store_part(c, finish(q, acc[i][v], old, bias_v), left);
+      }
+    }
+  }
+}
+
+#define TILE(rows, vectors)                                                                        \
+  static void tile_##rows##x##vectors(const Tile *t)                                               \
+  {                                                                                                \
+    compute_tile(t, rows, vectors);                                                                \
+  }
+#define TILE_NAME(rows, vectors) tile_##rows##x##vectors,
+#if SIMD_TILE_VECTORS == 3
+#define TILE_WIDTHS(T, rows) T(rows, 1) T(rows, 2) T(rows, 3)
+#else
+#define TILE_WIDTHS(T, rows) T(rows, 1) T(rows, 2)
+#endif
+#define TILES_4(T) TILE_WIDTHS(T, 1) TILE_WIDTHS(T, 2) TILE_WIDTHS(T, 3) TILE_WIDTHS(T, 4)
+#define TILES_6(T) TILES_4(T) TILE_WIDTHS(T, 5) TILE_WIDTHS(T, 6)
+#define TILES_8(T) TILES_6(T) TILE_WIDTHS(T, 7) TILE_WIDTHS(T, 8)
+#define TILES_14(T)                                                                                \
+  TILES_8(T) TILE_WIDTHS(T, 9) TILE_WIDTHS(T, 10) TILE_WIDTHS(T, 11) TILE_WIDTHS(T, 12)            \
+  TILE_WIDTHS(T, 13) TILE_WIDTHS(T, 14)
+#define TILES_OF(n) KERNEL_PASTE(TILES, n)
+TILES_OF(SIMD_TILE_ROWS)(TILE)
+// [rows - 1][vectors - 1]
+static void (*const tiles[])(const Tile *t) = {TILES_OF(SIMD_TILE_ROWS)(TILE_NAME)};
+
+void core_block(const CoreBlock *q)
+{
+  const int64_t height = core_strip_rows(q->m);
+  for (int64_t i = 0, strip = 0; i < q->m; i += height, ++strip) {
+    int64_t rows = q->m - i < height ? q->m - i : height;
+    Tile t = {.q = q, .rows = q->rows + strip * q->strip_step, .c = q->c + i};
+    for (int64_t j = 0, panel = 0; j < q->n; j += CORE_COLS, ++panel) {
+      bool last = q->b_last && j + CORE_COLS >= q->n;
+      t.b = last ? q->b_last : q->b + panel * q->b_panel;
+      t.b_step = last ? CORE_COLS : q->b_step;
+      t.column = j;
+      t.width = (int)(q->n - j < CORE_COLS ? q->n - j : CORE_COLS);
+      int vectors = (t.width + SIMD_LANES - 1) / SIMD_LANES;
+      tiles[(rows - 1) * SIMD_TILE_VECTORS + vectors - 1](&t);
+    }
+  }
+}
+
+void core_pack_rows(const float *src, int64_t step, int64_t k, int64_t width, int64_t panel,
+                    float *dst)
+{
+  for (int64_t e = 0; e < k; ++e, src += step, dst += panel) {
+    int64_t j = 0;
+    for (; j + SIMD_LANES <= width; j += SIMD_LANES)
+      simd_store(dst + j, simd_load(src + j));
+    for (; j < width; ++j)
+      dst[j] = src[j];
+    for (; j < panel; ++j)
+      dst[j] = 0;
+  }
+}
+
+void core_pack(const float *src, int64_t k_step, int64_t j_step, int64_t k, int64_t n,
+               int64_t panel, int64_t dst_k, float *dst)
+{
+  for (int64_t j = 0; j < n; j += panel, dst += panel * dst_k) {
+    const float *from = src + j * j_step;
+    int64_t width = n - j < panel ? n - j : panel;
+    if (j_step == 1) {
+      core_pack_rows(from, k_step, k, width, panel, dst);
+      continue;
+    }
+    // Some rows of the panel at a time, so that its lines are still near when they are full.
+    enum { ROWS = 64 };
+    for (int64_t e0 = 0; e0 < k; e0 += ROWS) {
+      int64_t e1 = e0 + ROWS < k ? e0 + ROWS : k;
+      for (int64_t i = 0; i < width; ++i)
+        for (int64_t e = e0; e < e1; ++e)
+          dst[e * panel + i] = from[i * j_step + e * k_step];
+      for (int64_t i = width; i < panel; ++i)
+        for (int64_t e = e0; e < e1; ++e)
+          dst[e * panel + i] = 0;
+    }
+  }
+}
+
+// --- whole products ---
+
+// Tile of dot products, vectors along k.
+enum { DOT_ROWS = 3, DOT_COLS = SIMD_LANES == 4 ? 2 : 4, DOT_MAX_ROWS = 12 };
+
+typedef struct {
+  const GemmShape *s;
+  const float *a, *b, *bias;
+  float *c;
+  bool accumulate, pack_a, pack_b;
+  int64_t task_rows, task_cols, row_tasks;
+  size_t worker_bytes;
+  char *scratch;
+} Product;
+
+static bool is_dot(const GemmShape *s)
+{
+  return s->m <= DOT_MAX_ROWS && s->a_col == 1 && s->b_row == 1;
+}
+
+static float activate(KernelAct act, float v)
+{
+  if (act != KACT_NONE)
+    vm_activate(act, &v, 1);
+  return v;
+}
+
+SIMD_INLINE void dot_tile(const Product *p, int64_t i0, int64_t j0, const int rows, const int cols)
+{
+  const GemmShape *s = p->s;
+  Vec acc[DOT_ROWS][DOT_COLS];
+  const float *a = p->a + i0 * s->a_row, *b = p->b + j0 * s->b_col;
+  SIMD_UNROLL
+  for (int i = 0; i < rows; ++i)
+    SIMD_UNROLL
+    for (int j = 0; j < cols; ++j)
+      acc[i][j] = (Vec){0};
+  int64_t e = 0;
+  for (; e + SIMD_LANES <= s->k; e += SIMD_LANES) {
+    Vec x[DOT_ROWS];
+    SIMD_UNROLL
+    for (int i = 0; i < rows; ++i)
+      x[i] = simd_load(a + i * s->a_row + e);
+    SIMD_UNROLL
+    for (int j = 0; j < cols; ++j) {
+      Vec y = simd_load(b + j * s->b_col + e);
+      SIMD_UNROLL
+      for (int i = 0; i < rows; ++i)
+        acc[i][j] += x[i] * y;
+    }
+  }
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < cols; ++j) {
+      float sum = simd_sum(acc[i][j]);
+      for (int64_t k = e; k < s->k; ++k)
+        sum += a[i * s->a_row + k] * b[j * s->b_col + k];
+      float *c = p->c + (i0 + i) * s->c_row + j0 + j;
+      if (p->accumulate)
+        sum += *c;
+      if (p->bias)
+        sum += p->bias[j0 + j];
+      *c = activate(s->act, sum);
+    }
+  }
+}
+
+SIMD_INLINE void dot_rows(const Product *p, int64_t i, int64_t j0, int64_t j1, const int rows)
+{
+  int64_t j = j0;
+  for (; j + DOT_COLS <= j1; j += DOT_COLS)
+    dot_tile(p, i, j, rows, DOT_COLS);
+  for (; j < j1; ++j)
+    dot_tile(p, i, j, rows, 1);
+}
+
+static void dot_task(void *context, int task, int worker)
+{
+  const Product *p = context;
+  (void)worker;
+  int64_t j0 = task * p->task_cols, n = p->s->n;
+  int64_t j1 = j0 + p->task_cols < n ? j0 + p->task_cols : n;
+  // Few columns at a time: their k elements are read once from memory for all rows.
+  for (int64_t j = j0; j < j1; j += DOT_COLS) {
+    int64_t end = j + DOT_COLS < j1 ? j + DOT_COLS : j1;
+    int64_t i = 0;
+    for (; i + DOT_ROWS <= p->s->m; i += DOT_ROWS)
+      dot_rows(p, i, j, end, DOT_ROWS);
+    for (; i < p->s->m; ++i)
+      dot_rows(p, i, j, end, 1);
+  }
+}
+
+// Scratch of one worker: packed A and B of a task's block, and the pointers to rows.
+typedef struct {
+  float *a, *b;
+  const float **rows;
+  float **c;
+} Work;
+
+static Work lay_out(const Product *p, char *scratch, size_t *bytes)
+{
+  char *at = scratch;
+  int64_t strips = core_ceil(p->task_rows, CORE_ROWS), k = p->s->k < CORE_K ? p->s->k : CORE_K;
+  Work w;
+  w.a = core_take(&at, p->pack_a ? (size_t)(p->task_rows * k) * sizeof(float) : 0);
+  int64_t cols = p->pack_b ? p->task_cols : CORE_COLS;
+  w.b = core_take(&at, (size_t)core_packed_floats(k, cols) * sizeof(float));
+  w.rows = core_take(&at, (size_t)(strips * CORE_ROWS) * sizeof *w.rows);
+  w.c = core_take(&at, (size_t)p->task_rows * sizeof *w.c);
+  *bytes = (size_t)(at - scratch);
+  return w;
+}
+
+static void product_task(void *context, int task, int worker)
+{
+  const Product *p = context;
+  const GemmShape *s = p->s;
+  size_t unused;
+  Work w = lay_out(p, p->scratch + (size_t)worker * p->worker_bytes, &unused);
+  int64_t i0 = task % p->row_tasks * p->task_rows, j0 = task / p->row_tasks * p->task_cols;
+  int64_t m = s->m - i0 < p->task_rows ? s->m - i0 : p->task_rows;
+  int64_t n = s->n - j0 < p->task_cols ? s->n - j0 : p->task_cols;
+  int64_t height = core_strip_rows(m);
+  for (int64_t i = 0; i < m; ++i)
+    w.c[i] = p->c + (i0 + i) * s->c_row + j0;
+  for (int64_t k0 = 0; k0 < s->k; k0 += CORE_K) {
+    int64_t k = s->k - k0 < CORE_K ? s->k - k0 : CORE_K;
+    bool is_last = k0 + k == s->k;
+    CoreBlock q = {.m = m, .n = n, .rows = w.rows, .strip_step = CORE_ROWS, .n_seg = 1,
+                   .seg_len = k, .a_step = p->pack_a ? height : s->a_col, .c = w.c,
+                   .accumulate = p->accumulate || k0 > 0,
+                   .bias = is_last && p->bias ? p->bias + j0 : NULL,
+                   .act = is_last ? s->act : KACT_NONE};
+    const float *a = p->a + i0 * s->a_row + k0 * s->a_col;
+    if (p->pack_a)
+      core_pack(a, s->a_col, s->a_row, k, m, height, k, w.a);
+    for (int64_t i = 0; i < m; ++i) {
+      int64_t strip = i / height, row = i % height;
+      w.rows[strip * CORE_ROWS + row] =
+        p->pack_a ? w.a + strip * height * k + row : a + i * s->a_row;
+    }
+    const float *b = p->b + k0 * s->b_row + j0 * s->b_col;
+    if (p->pack_b) {
+      core_pack(b, s->b_row, s->b_col, k, n, CORE_COLS, k, w.b);
+      q.b = w.b;
+      q.b_panel = CORE_COLS * k;
+      q.b_step = CORE_COLS;
+    } else {
+      q.b = b;
+      q.b_panel = CORE_COLS;
+      q.b_step = s->b_row;
+      int64_t part = n % CORE_COLS;
+      if (part) {
+        core_pack(b + n - part, s->b_row, 1, k, part, CORE_COLS, k, w.b);
+        q.b_last = w.b;
+      }
+    }
+    core_block(&q);
+  }
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
+}
+
+// Chooses what to pack and how to cut, by the shape only.
+static Product plan(const GemmShape *s)
+{
+  Product p = {.s = s};
+  int64_t k = min64(s->k, CORE_K);
+  if (is_dot(s)) {
+    p.task_cols = core_ceil(CORE_SERIAL_FLOPS, 2 * (s->m * s->k + 1));
+    p.task_cols = core_ceil(p.task_cols, DOT_COLS) * DOT_COLS;
+    p.row_tasks = 1;
+    return p;
+  }
+  // Rows of B in place cost nothing when each is read by few strips, or all stay in cache.
+  p.pack_b = s->b_col != 1 || (s->m > 2 * CORE_ROWS && k * s->n > CORE_B_FLOATS / 8);
+  p.pack_a = s->a_col != 1 && s->n > 2 * CORE_COLS && s->k > 4 * CORE_ROWS;
+  p.task_cols = core_ceil(s->n, CORE_COLS) * CORE_COLS;
+  p.task_rows = 32 * CORE_ROWS;
+  int64_t most_cols = CORE_B_FLOATS / (k > 0 ? k : 1) / CORE_COLS * CORE_COLS;
+  most_cols = most_cols < CORE_COLS ? CORE_COLS : most_cols;
+  p.task_cols = min64(p.task_cols, most_cols);
+  // At least 16 tasks where each keeps enough work.
+  while (core_ceil(s->m, p.task_rows) * core_ceil(s->n, p.task_cols) < 16) {
+    bool rows = min64(s->m, p.task_rows) >= 16 * CORE_ROWS ||
+                (!p.pack_b && min64(s->m, p.task_rows) > CORE_ROWS);
+    int64_t cost = 2 * min64(s->m, p.task_rows) * min64(s->n, p.task_cols) * s->k;
+    if (cost < 4 * CORE_SERIAL_FLOPS || (!rows && p.task_cols <= 2 * CORE_COLS))
+      break;
+    if (rows)
+      p.task_rows = core_ceil(core_ceil(min64(s->m, p.task_rows), 2), CORE_ROWS) * CORE_ROWS;
+    else
+      p.task_cols = core_ceil(core_ceil(p.task_cols, 2), CORE_COLS) * CORE_COLS;
+  }
+  p.task_rows = min64(p.task_rows, core_ceil(s->m, CORE_ROWS) * CORE_ROWS);
+  p.row_tasks = core_ceil(s->m, p.task_rows);
+  lay_out(&p, NULL, &p.worker_bytes);
+  return p;
+}
+
+static bool is_empty(const GemmShape *s)
+{
+  return s->m <= 0 || s->n <= 0;
+}
+
+static size_t scratch_bytes(const GemmShape *s, int threads)
+{
+  return is_empty(s) ? 0 : plan(s).worker_bytes * (size_t)(threads < 1 ? 1 : threads);
+}
+
+// The product of nothing is zero.
+static void run_without_k(const Product *p)
+{
+  const GemmShape *s = p->s;
+  for (int64_t i = 0; i < s->m && !p->accumulate; ++i)
+    for (int64_t j = 0; j < s->n; ++j)
+      p->c[i * s->c_row + j] = activate(s->act, p->bias ? p->bias[j] : 0);
+}
+
+static void run(const GemmShape *s, const float *a, const float *b, const float *bias, float *c,
+                bool accumulate, void *scratch, Pool *pool)
+{
+  if (is_empty(s))
+    return;
+  Product p = plan(s);
+  p.a = a;
+  p.b = b;
+  p.bias = bias;
+  p.c = c;
+  p.accumulate = accumulate;
+  p.scratch = scratch;
+  if (s->k <= 0) {
+    run_without_k(&p);
+    return;
+  }
+  if (2 * s->m * s->n * s->k < CORE_SERIAL_FLOPS)
+    pool = NULL;
+  if (is_dot(s))
+    pool_run(pool, (int)core_ceil(s->n, p.task_cols), dot_task, &p);
+  else
+    pool_run(pool, (int)(p.row_tasks * core_ceil(s->n, p.task_cols)), product_task, &p);
+}
+
+extern const GemmKernels KERNEL_TABLE(gemm);
+const GemmKernels KERNEL_TABLE(gemm) = {.scratch_bytes = scratch_bytes, .run = run};

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// BOX_READ and BOX_SCATTER, the nodes that gradients of slices, pads and concatenations are made of.
+#include "ops/boxes.h"
+
+typedef struct {
+  MoveShape move;
+  int64_t offset;    // of the box in the outer tensor, elements
+  int64_t outer;     // elements of the outer tensor
+  int32_t bytes;     // of an element
+} Args;
+
+Box box_whole(const Shape *s)
+{
+  Box b = {.rank = s->rank};
+  for (int i = 0; i < s->rank; ++i) {
+    b.stride[i] = 1;
+    b.count[i] = s->dim[i];
+  }
+  return b;
+}
+
+MoveShape box_move(const Box *box, const Shape *outer, bool outer_is_src, int32_t element_bytes,
+                   int64_t *offset)
+{
+  MoveShape m = {.rank = box->rank, .element_bytes = element_bytes};
+  int64_t step[MAX_RANK], dense = 1;
+  shape_strides(outer, step);
+  *offset = 0;
+  for (int i = box->rank - 1; i >= 0; --i) {
+    m.dim[i] = box->count[i];
+    *offset += (int64_t)box->begin[i] * step[i];
+    int64_t outer_stride = step[i] * box->stride[i];
+    m.src_stride[i] = outer_is_src ? outer_stride : dense;
+    m.dst_stride[i] = outer_is_src ? dense : outer_stride;
+    dense *= box->count[i];
+  }
+  move_simplify(&m);
+  return m;
+}
+
+bool box_takes_all_of_dim0(const Box *box, const Shape *outer)
+{
+  return outer->rank > 0 && box->begin[0] == 0 && box->stride[0] == 1 &&
+         box->count[0] == outer->dim[0];
+}
+
+// Where merged, the node works on `n` times dimension 0 of everything.
+static Args *box_args(Bind *b, const BoxAttr *attr, bool outer_is_src, DType type)
+{
+  Args *a = bind_args(b, sizeof *a);
+  if (!a)
+    return NULL;
+  Box box = attr->box;
+  Shape outer = attr->outer;
+  bool batched = b->g->tensors[b->node->out[0]].batched;
+  if (batched && b->n > 1) {
+    box.count[0] *= b->n;
+    outer.dim[0] *= b->n;
+  }
+  a->bytes = (int32_t)dtype_bytes(type);
+  a->move = box_move(&box, &outer, outer_is_src, a->bytes, &a->offset);
+  a->outer = shape_numel(&outer);
+  return a;
+}
+
+static bool merge(const Graph *g, const Node *n)
+{
+  const BoxAttr *a = n->attr;
+  return g->tensors[n->in[0]].batched && box_takes_all_of_dim0(&a->box, &a->outer) &&
+         a->inner.rank > 0 && a->inner.dim[0] == a->outer.dim[0];
+}
+
+// BOX_READ(x) -> the box of it
+static Status infer_read(Infer *f)
+{
+  return infer_out(f, 0, infer_in(f, 0)->dtype, ((const BoxAttr *)f->node->attr)->inner);
+}
+
+static void run_read(const void *args, const Call *c)
+{
+  const Args *a = args;
+  const uint8_t *src = (const uint8_t *)c->p[0] + a->offset * a->bytes;
+  if (c->accumulate)
+    move_add(&a->move, (const float *)(const void *)src, c->p[1], c->pool);
+  else
+    move_copy(&a->move, src, c->p[1], c->pool);
+}
+
+static Status bind_read(Bind *b)
+{
+  if (!box_args(b, b->node->attr, true, bind_type(b, 0)))
+    return diag_oom(b->diag);
+  b->run = run_read;
+  return ST_OK;
+}
+
+// BOX_SCATTER(dy) -> zeros but for the box
+static Status infer_scatter(Infer *f)
+{
+  return infer_out(f, 0, infer_in(f, 0)->dtype, ((const BoxAttr *)f->node->attr)->outer);
+}
+
+static void run_scatter(const void *args, const Call *c)
+{
+  const Args *a = args;
+  static const uint64_t zero;
+  if (!c->accumulate)
+    move_fill(c->p[1], &zero, a->outer, a->bytes, c->pool);
+  uint8_t *dst = (uint8_t *)c->p[1] + a->offset * a->bytes;
+  if (c->accumulate)
+    move_add(&a->move, c->p[0], (float *)(void *)dst, c->pool);
+  else
+    move_copy(&a->move, c->p[0], dst, c->pool);
+}
+
+static Status bind_scatter(Bind *b)
+{
+  if (!box_args(b, b->node->attr, false, bind_type(b, 0)))
+    return diag_oom(b->diag);
+  b->run = run_scatter;
+  return ST_OK;
+}
+
+const OpDef boxes_ops[] = {
+  {.name = "BOX_READ", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
+   .attr_bytes = sizeof(BoxAttr), .infer = infer_read, .merge = merge, .bind = bind_read},
+  {.name = "BOX_SCATTER", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
+   .attr_bytes = sizeof(BoxAttr), .infer = infer_scatter, .merge = merge, .bind = bind_scatter},
+  END_OPS};

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// One geometric form for slicing, padding and concatenation: a box of elements inside a larger
+// tensor, read or written by a strided copy.
+#ifndef OPS_BOXES_H
+#define OPS_BOXES_H
+
+#include "kernels/move.h"
+#include "ops/attrs.h"
+#include "ops/op.h"
+
+// The whole of a tensor.
+Box box_whole(const Shape *s);
+// The strided copy between the box in `outer` and a dense tensor of the box's counts; `outer_is_src`
+// says which side is which. *offset is where the box begins in outer, in elements.
+MoveShape box_move(const Box *box, const Shape *outer, bool outer_is_src, int32_t element_bytes,
+                   int64_t *offset);
+// Extends a box of one sample to `samples` of them along dimension 0, which it must take whole.
+bool box_takes_all_of_dim0(const Box *box, const Shape *outer);
+
+#endif

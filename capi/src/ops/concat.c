@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// CONCATENATION along an axis, and PACK, which makes a new one, of any element type. Their gradients
+// are the slices of dy.
+#include "ops/boxes.h"
+
+typedef struct {
+  int32_t axis;
+  int32_t count; // PACK: how many inputs the file says it has
+} ConcatAttr;
+
+typedef struct {
+  int32_t n, bytes;
+  MoveShape *move;  // [n]
+  int64_t *offset;  // [n]
+} Args;
+
+static Status parse_concat(const FbTable *options, void *attr, int *act, Diag *d)
+{
+  (void)d;
+  ((ConcatAttr *)attr)->axis = fb_i32(*options, 0, 0);
+  *act = fb_i8(*options, 1, 0);
+  return ST_OK;
+}
+
+static Status parse_pack(const FbTable *options, void *attr, int *act, Diag *d)
+{
+  (void)act;
+  (void)d;
+  ((ConcatAttr *)attr)->count = fb_i32(*options, 0, 0);
+  ((ConcatAttr *)attr)->axis = fb_i32(*options, 1, 0);
+  return ST_OK;
+}
+
+static Status infer_concat(Infer *f)
+{
+  const Tensor *first = infer_in(f, 0);
+  Shape out = first->shape;
+  int axis;
+  if (!shape_axis(((const ConcatAttr *)f->node->attr)->axis, out.rank, &axis))
+    return infer_fail(f, "axis %d is outside rank %d", ((const ConcatAttr *)f->node->attr)->axis,
+                      out.rank);
+  int64_t total = out.dim[axis];
+  for (int i = 1; i < f->node->n_in; ++i) {
+    const Tensor *t = infer_in(f, i);
+    bool fits = t->dtype == first->dtype && t->shape.rank == out.rank;
+    for (int k = 0; fits && k < out.rank; ++k)
+      fits = k == axis || t->shape.dim[k] == out.dim[k];
+    if (!fits)
+      return infer_fail(f, "input %d is %s %s, input 0 %s %s; only axis %d may differ", i,
+                        dtype_name(t->dtype), shape_text(&t->shape).text,
+                        dtype_name(first->dtype), shape_text(&first->shape).text, axis);
+    total += t->shape.dim[axis];
+  }
+  if (total > INT32_MAX)
+    return infer_fail(f, "the result would be too large along axis %d", axis);
+  out.dim[axis] = (int32_t)total;
+  return infer_out(f, 0, first->dtype, out);
+}
+
+static Status infer_pack(Infer *f)
+{
+  const ConcatAttr *a = f->node->attr;
+  const Tensor *first = infer_in(f, 0);
+  Shape out = first->shape;
+  int axis;
+  if (out.rank == MAX_RANK || !shape_axis(a->axis, out.rank + 1, &axis))
+    return infer_fail(f, "axis %d is outside rank %d", a->axis, out.rank + 1);
+  if (a->count && a->count != f->node->n_in)
+    return infer_fail(f, "values_count is %d, there are %d inputs", a->count, f->node->n_in);
+  for (int i = 1; i < f->node->n_in; ++i) {
+    const Tensor *t = infer_in(f, i);
+    if (t->dtype != first->dtype || !shape_equal(&t->shape, &first->shape))
+      return infer_fail(f, "input %d is %s %s, input 0 %s %s", i, dtype_name(t->dtype),
+                        shape_text(&t->shape).text, dtype_name(first->dtype),
+                        shape_text(&first->shape).text);
+  }
+  for (int k = out.rank; k > axis; --k)
+    out.dim[k] = out.dim[k - 1];
+  out.dim[axis] = f->node->n_in;
+  ++out.rank;
+  return infer_out(f, 0, first->dtype, out);
+}
+
+// The axis in the output, and what an input takes along it.
+static int axis_of(const Graph *g, const Node *n)
+{
+  int axis = 0;
+  shape_axis(((const ConcatAttr *)n->attr)->axis, g->tensors[n->out[0]].shape.rank, &axis);
+  return axis;
+}
+
+static bool is_pack(const Node *n)
+{
+  return n->op == op_by_name("PACK");
+}
+
+static int32_t extent(const Graph *g, const Node *n, int i, int axis)
+{
+  return is_pack(n) ? 1 : g->tensors[n->in[i]].shape.dim[axis];
+}
+
+static bool merge(const Graph *g, const Node *n)
+{
+  for (int i = 0; i < n->n_in; ++i)
+    if (!g->tensors[n->in[i]].batched)
+      return false;
+  return axis_of(g, n) != 0;
+}
+
+static void run(const void *args, const Call *c)
+{
+  const Args *a = args;
+  for (int32_t i = 0; i < a->n; ++i)
+    move_copy(&a->move[i], c->p[i], (uint8_t *)c->p[a->n] + a->offset[i] * a->bytes, c->pool);
+}
+
+static Status bind(Bind *b)
+{
+  Args *a = bind_args(b, sizeof *a);
+  if (!a)
+    return diag_oom(b->diag);
+  a->n = b->node->n_in;
+  a->bytes = (int32_t)dtype_bytes(bind_type(b, 0));
+  a->move = arena_array(b->arena, (size_t)a->n, sizeof *a->move);
+  a->offset = arena_array(b->arena, (size_t)a->n, sizeof *a->offset);
+  if (!a->move || !a->offset)
+    return diag_oom(b->diag);
+  int axis = axis_of(b->g, b->node);
+  Shape outer = bind_out(b, 0);
+  int32_t at = 0;
+  for (int i = 0; i < a->n; ++i) {
+    Box box = box_whole(&outer);
+    box.begin[axis] = at;
+    box.count[axis] = extent(b->g, b->node, i, axis);
+    at += box.count[axis];
+    a->move[i] = box_move(&box, &outer, false, a->bytes, &a->offset[i]);
+  }
+  b->run = run;
+  return ST_OK;
+}
+
+static Status grad(Grad *g)
+{
+  const Node *n = grad_of(g);
+  const Graph *graph = grad_graph(g);
+  int axis = axis_of(graph, n);
+  BoxAttr attr = {.outer = grad_tensor(g, n->out[0])->shape};
+  int32_t at = 0;
+  for (int i = 0; i < n->n_in; ++i) {
+    attr.box = box_whole(&attr.outer);
+    attr.inner = grad_tensor(g, n->in[i])->shape;
+    attr.box.begin[axis] = at;
+    attr.box.count[axis] = extent(grad_graph(g), n, i, axis);
+    at += attr.box.count[axis];
+    if (grad_wants(g, i))
+      grad_give(g, i, grad_node(g, "BOX_READ", &attr, 1, (int32_t[]){grad_out(g, 0)}));
+  }
+  return ST_OK;
+}
+
+const OpDef concat_ops[] = {
+  {.name = "CONCATENATION", .code = 2, .options = 10, .min_in = 1, .max_in = 255, .n_out = 1,
+   .attr_bytes = sizeof(ConcatAttr), .parse = parse_concat, .infer = infer_concat, .merge = merge,
+   .bind = bind, .grad = grad},
+  {.name = "PACK", .code = 83, .options = 59, .min_in = 1, .max_in = 255, .n_out = 1,
+   .attr_bytes = sizeof(ConcatAttr), .parse = parse_pack, .infer = infer_pack, .merge = merge,
+   .bind = bind, .grad = grad},
+  END_OPS};

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of convolution in its three directions: any geometry, groups, accumulation.
+#include "checkkern.h"
+
+#include "kernels/conv.h"
+
+#include <math.h>
+#include <string.h>
+
+// Values, and the sums of their terms' absolute values.
+typedef struct {
+  const float *x, *w, *bias, *dy;
+  double *y, *dx, *dw, *y_size, *dx_size, *dw_size;
+} Reference;
+
+static double activate(KernelAct act, double v)
+{
+  switch (act) {
+  case KACT_RELU:
+    return v < 0 ? 0 : v;
+  case KACT_RELU_N1_TO_1:
+    return v < -1 ? -1 : v > 1 ? 1 : v;
+  case KACT_RELU6:
+    return v < 0 ? 0 : v > 6 ? 6 : v;
+  case KACT_TANH:
+    return tanh(v);
+  default:
+    return v;
+  }
+}
+
+static void add(double *sum, double *size, int64_t at, double term)
+{
+  sum[at] += term;
+  size[at] += fabs(term);
+}
+
+// All terms of output (n, oy, ox, o): its sum, and its shares of both gradients.
+static void reference_output(const ConvShape *s, int64_t n, int64_t oy, int64_t ox, int64_t o,
+                             const Reference *r)
+{
+  const int64_t cg = s->ic / s->groups, first = o / (s->oc / s->groups) * cg;
+  const int64_t out = ((n * s->oh + oy) * s->ow + ox) * s->oc + o;
+  for (int64_t ky = 0; ky < s->kh; ++ky) {
+    for (int64_t kx = 0; kx < s->kw; ++kx) {
+      int64_t iy = oy * s->sh + ky * s->dh - s->pt, ix = ox * s->sw + kx * s->dw - s->pl;
+      if (iy < 0 || iy >= s->ih || ix < 0 || ix >= s->iw)
+        continue;
+      for (int64_t c = 0; c < cg; ++c) {
+        int64_t in = ((n * s->ih + iy) * s->iw + ix) * s->ic + first + c;
+        int64_t at = ((o * s->kh + ky) * s->kw + kx) * cg + c;
+        add(r->y, r->y_size, out, (double)r->x[in] * r->w[at]);
+        add(r->dx, r->dx_size, in, (double)r->dy[out] * r->w[at]);
+        add(r->dw, r->dw_size, at, (double)r->dy[out] * r->x[in]);
+      }
+    }
+  }
+  if (r->bias)
+    add(r->y, r->y_size, out, r->bias[o]);
+  r->y[out] = activate(s->act, r->y[out]);
+}
+
+static ConvShape random_shape(Check *c, int round)
+{
+  ConvShape s = {
+    .n = (int32_t)check_int(c, 1, 3), .ic = (int32_t)check_size(c, 0, 40),
+    .oc = (int32_t)check_size(c, 0, 40), .oh = (int32_t)check_int(c, 0, 9),
+    .ow = (int32_t)check_int(c, 0, 9), .kh = (int32_t)check_int(c, 1, 4),
+    .kw = (int32_t)check_int(c, 1, 4), .sh = (int32_t)check_int(c, 1, 3),
+    .sw = (int32_t)check_int(c, 1, 3), .dh = (int32_t)check_int(c, 1, 3),
+    .dw = (int32_t)check_int(c, 1, 3), .groups = 1,
+    .act = (KernelAct)check_int(c, KACT_NONE, KACT_TANH),
+  };
+  s.n -= check_int(c, 0, 19) == 0;
+  switch (round % 8) {
+  case 0: // pointwise
+    s.kh = s.kw = s.sh = s.sw = 1;
+    break;
+  case 1: // the usual: 3x3, padded
+    s.kh = s.kw = 3;
+    s.dh = s.dw = 1;
+    s.sh = s.sw = (int32_t)check_int(c, 1, 2);
+    s.oh = (int32_t)check_int(c, 1, 20);
+    s.ow = (int32_t)check_int(c, 1, 20);
+    break;
+  case 2: // groups
+    s.groups = (int32_t)check_int(c, 2, 5);
+    s.ic = s.groups * (int32_t)check_int(c, 1, 9);
+    s.oc = s.groups * (int32_t)check_int(c, 1, 9);
+    break;
+  case 3: // few channels
+    s.ic = (int32_t)check_int(c, 1, 4);
+    s.dh = s.dw = 1;
+    s.oh = (int32_t)check_int(c, 1, 30);
+    s.ow = (int32_t)check_int(c, 1, 30);
+    break;
+  case 4: // many
+    s.ic = (int32_t)check_size(c, 1, 700);
+    s.oc = (int32_t)check_size(c, 1, 300);
+    s.oh = (int32_t)check_int(c, 1, 4);
+    s.ow = (int32_t)check_int(c, 1, 4);
+    break;
+  default:
+    break;
+  }
+  // Any size goes with any number of windows: windows outside the image, pixels without a window.
+  s.pt = (int32_t)check_int(c, 0, 1) * (int32_t)check_int(c, 0, s.kh * s.dh);
+  s.pl = (int32_t)check_int(c, 0, 1) * (int32_t)check_int(c, 0, s.kw * s.dw);
+  s.ih = (s.oh - 1) * s.sh + (s.kh - 1) * s.dh + 1 - s.pt - (int32_t)check_int(c, -2, 3);
+  s.iw = (s.ow - 1) * s.sw + (s.kw - 1) * s.dw + 1 - s.pl - (int32_t)check_int(c, -2, 3);
+  if (round % 8 == 0 && round % 3) {
+    s.pt = s.pl = 0;
+    s.ih = s.oh;
+    s.iw = s.ow;
+  }
+  s.ih = s.ih < 0 ? 0 : s.ih;
+  s.iw = s.iw < 0 ? 0 : s.iw;
+  return s;
+}
+
+static void check_shape(Check *c, const ConvKernels *k, const ConvShape *s)
+{
+  bool accumulate = check_int(c, 0, 1), has_bias = check_int(c, 0, 1);
+  check_case(c, "x[%d,%d,%d,%d] y[%d,%d,%d] k%dx%d s%dx%d d%dx%d pad %d,%d groups %d act %d bias %d "
+             "accumulate %d", s->n, s->ih, s->iw, s->ic, s->oh, s->ow, s->oc, s->kh, s->kw, s->sh,
+             s->sw, s->dh, s->dw, s->pt, s->pl, s->groups, s->act, has_bias, accumulate);
+  const int64_t n_x = (int64_t)s->n * s->ih * s->iw * s->ic;
+  const int64_t n_y = (int64_t)s->n * s->oh * s->ow * s->oc;
+  const int64_t n_w = (int64_t)s->oc * s->kh * s->kw * (s->ic / s->groups);
+  const float *old_dx = check_input(c, n_x, -1, 1), *old_dw = check_input(c, n_w, -1, 1);
+  Reference r = {.x = check_input(c, n_x, -1, 1), .w = check_input(c, n_w, -1, 1),
+                 .bias = has_bias ? check_input(c, s->oc, -1, 1) : NULL,
+                 .dy = check_input(c, n_y, -1, 1),
+                 .y = check_doubles(c, n_y), .dx = check_doubles(c, n_x),
+                 .dw = check_doubles(c, n_w), .y_size = check_doubles(c, n_y),
+                 .dx_size = check_doubles(c, n_x), .dw_size = check_doubles(c, n_w)};
+  for (int64_t i = 0; i < n_x && accumulate; ++i)
+    add(r.dx, r.dx_size, i, old_dx[i]);
+  for (int64_t i = 0; i < n_w && accumulate; ++i)
+    add(r.dw, r.dw_size, i, old_dw[i]);
+  for (int64_t n = 0; n < s->n; ++n)
+    for (int64_t oy = 0; oy < s->oh; ++oy)
+      for (int64_t ox = 0; ox < s->ow; ++ox)
+        for (int64_t o = 0; o < s->oc; ++o)
+          reference_output(s, n, oy, ox, o, &r);
+  float *first[3] = {0};
+  for (int p = 0; p < CHECK_POOLS; ++p) {
+    Pool *pool = check_pool(c, p);
+    int threads = pool_threads(pool);
+    float *y = check_output(c, n_y, NULL);
+    float *dx = check_output(c, n_x, accumulate ? old_dx : NULL);
+    float *dw = check_output(c, n_w, accumulate ? old_dw : NULL);
+    k->forward(s, r.x, r.w, r.bias, y, check_scratch(c, k->forward_scratch(s, threads)), pool);
+    k->input_grad(s, r.dy, r.w, dx, accumulate,
+                  check_scratch(c, k->input_grad_scratch(s, threads)), pool);
+    k->filter_grad(s, r.x, r.dy, dw, accumulate,
+                   check_scratch(c, k->filter_grad_scratch(s, threads)), pool);
+    if (p == 0) {
+      check_near(c, "forward", first[0] = y, r.y, r.y_size, n_y, 1e-6);
+      check_near(c, "input_grad", first[1] = dx, r.dx, r.dx_size, n_x, 1e-6);
+      check_near(c, "filter_grad", first[2] = dw, r.dw, r.dw_size, n_w, 1e-6);
+      continue;
+    }
+    check_bits(c, "forward", y, first[0], (size_t)n_y * sizeof *y);
+    check_bits(c, "input_grad", dx, first[1], (size_t)n_x * sizeof *dx);
+    check_bits(c, "filter_grad", dw, first[2], (size_t)n_w * sizeof *dw);
+  }
+}
+
+// Convolutions of a network: `times` of the shape [n,in,in,ic] -> oc filters.
+typedef struct {
+  int times, in, ic, oc, k, stride;
+} Layer;
+
+static const Layer mobilenet_v2[] = {
+  {1, 224, 3, 32, 3, 2},   {1, 112, 32, 16, 1, 1},  {1, 112, 16, 96, 1, 1}, {1, 56, 96, 24, 1, 1},
+  {2, 56, 24, 144, 1, 1},  {1, 56, 144, 24, 1, 1},  {1, 28, 144, 32, 1, 1}, {3, 28, 32, 192, 1, 1},
+  {2, 28, 192, 32, 1, 1},  {1, 14, 192, 64, 1, 1},  {4, 14, 64, 384, 1, 1}, {3, 14, 384, 64, 1, 1},
+  {1, 14, 384, 96, 1, 1},  {3, 14, 96, 576, 1, 1},  {2, 14, 576, 96, 1, 1}, {1, 7, 576, 160, 1, 1},
+  {3, 7, 160, 960, 1, 1},  {2, 7, 960, 160, 1, 1},  {1, 7, 960, 320, 1, 1}, {1, 7, 320, 1280, 1, 1},
+  {0},
+};
+static const Layer vgg16[] = {
+  {1, 224, 3, 64, 3, 1},   {1, 224, 64, 64, 3, 1},  {1, 112, 64, 128, 3, 1}, {1, 112, 128, 128, 3, 1},
+  {1, 56, 128, 256, 3, 1}, {2, 56, 256, 256, 3, 1}, {1, 28, 256, 512, 3, 1}, {2, 28, 512, 512, 3, 1},
+  {3, 14, 512, 512, 3, 1}, {0},
+};
+static const Layer mnist[] = {{1, 28, 1, 32, 3, 1}, {1, 14, 32, 64, 3, 1}, {0}};
+
+static void bench_network(Check *c, const ConvKernels *k, const char *name, const Layer *layers,
+                          int batch)
+{
+  static const char *const ways[] = {"forward", "input_grad", "filter_grad"};
+  double seconds[2][3] = {{0}}, flops = 0;
+  for (const Layer *l = layers; l->times; ++l) {
+    int out = (l->in + l->stride - 1) / l->stride;
+    ConvShape s = {.n = batch, .ih = l->in, .iw = l->in, .ic = l->ic, .oh = out, .ow = out,
+                   .oc = l->oc, .kh = l->k, .kw = l->k, .sh = l->stride, .sw = l->stride, .dh = 1,
+                   .dw = 1, .pt = (l->k - l->stride + 1) / 2, .pl = (l->k - l->stride + 1) / 2,
+                   .groups = 1, .act = KACT_RELU6};
+    check_case(c, "bench");
+    const int64_t n_x = (int64_t)s.n * s.ih * s.iw * s.ic, n_y = (int64_t)s.n * out * out * s.oc;
+    const int64_t n_w = (int64_t)s.oc * s.kh * s.kw * s.ic;
+    const float *x = check_input(c, n_x, -1, 1), *w = check_input(c, n_w, -1, 1);
+    const float *dy = check_input(c, n_y, -1, 1), *bias = check_input(c, s.oc, -1, 1);
+    float *y = check_output(c, n_y, NULL), *dx = check_output(c, n_x, NULL);
+    float *dw = check_output(c, n_w, NULL);
+    const double one = 2.0 * (double)n_y * s.kh * s.kw * s.ic;
+    flops += l->times * one;
+    for (int p = 0; p < 2; ++p) {
+      Pool *pool = check_pool(c, p);
+      void *scratch[3] = {check_scratch(c, k->forward_scratch(&s, p + 1)),
+                          check_scratch(c, k->input_grad_scratch(&s, p + 1)),
+                          check_scratch(c, k->filter_grad_scratch(&s, p + 1))};
+      CheckBench t[3] = {0};
+      while (check_bench_next(&t[0]))
+        k->forward(&s, x, w, bias, y, scratch[0], pool);
+      // The gradient with respect to the images is never needed.
+      while (l->ic > 3 && check_bench_next(&t[1]))
+        k->input_grad(&s, dy, w, dx, false, scratch[1], pool);
+      while (check_bench_next(&t[2]))
+        k->filter_grad(&s, x, dy, dw, false, scratch[2], pool);
+      for (int i = 0; i < 3; ++i) {
+        seconds[p][i] += l->times * t[i].best;
+        if (t[i].calls)
+          check_bench_report(c, &t[i], one, 0, "%s %d %dx%d->%d k%d s%d, %d thr", ways[i],
+                             l->in, l->in, l->ic, l->oc, l->k, l->stride, p + 1);
+      }
+    }
+  }
+  for (int p = 0; p < 2; ++p) {
+    for (int i = 0; i < 3; ++i) {
+      CheckBench total = {.best = seconds[p][i]};
+      check_bench_report(c, &total, flops, 0, "%s batch %d %s, %d threads", name, batch, ways[i],
+                         p + 1);
+    }
+  }
+}
+
+void check_conv(Check *c)
+{
+  const ConvKernels *k = conv_kernels_for(c->isa);
+  if (!k)
+    return;
+  for (int round = 0; round < 3 * c->rounds; ++round) {
+    ConvShape s = random_shape(c, round);
+    check_shape(c, k, &s);
+  }
+  if (c->bench) {
+    bench_network(c, k, "mnist", mnist, 32);
+    bench_network(c, k, "mobilenet_v2", mobilenet_v2, 10);
+    bench_network(c, k, "vgg16", vgg16, 2);
+  }
+}
