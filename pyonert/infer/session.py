@@ -34,6 +34,7 @@ class session(BaseSession):
 
     def __init__(self, path: StrPath, backends: str = "cpu", *, num_threads: int = 0) -> None:
         super().__init__(path, backends, num_threads)
+        self._model_inputs = self.get_inputs_tensorinfo()
         self._shapes: list[tuple[int, ...]] | None = None
 
     @overload
@@ -100,35 +101,31 @@ class session(BaseSession):
         return outputs
 
     def _prepare(self, shapes: list[tuple[int, ...]]) -> None:
-        if self._shapes is not None:
+        if self._shapes is None:
+            self._warn_of_shapes(shapes)
+        else:
             # A prepared session tells the shapes of its outputs only after a run with new inputs.
             self._shapes = None
             self.close()
             self._create()
             self._load()
-            infos = self.get_inputs_tensorinfo()
-            for info, shape in zip(infos, shapes):
-                info.dims = shape
-        else:
-            infos = self._first_infos(shapes)
+        infos = self.get_inputs_tensorinfo()
+        for info, shape in zip(infos, shapes):
+            info.dims = shape
         self._update_inputs_tensorinfo(infos)
         self.prepare()
         self._shapes = shapes
 
-    def _first_infos(self, shapes: list[tuple[int, ...]]) -> list[tensorinfo]:
-        infos = self.get_inputs_tensorinfo()
-        for i, (info, shape) in enumerate(zip(infos, shapes)):
-            given = list(shape)
-            fits = len(given) == info.rank and all(d in (-1, g) for d, g in zip(info.dims, given))
-            if not fits:
+    def _warn_of_shapes(self, shapes: list[tuple[int, ...]]) -> None:
+        for i, (info, shape) in enumerate(zip(self._model_inputs, shapes)):
+            dims = info.dims
+            if len(shape) != len(dims) or any(d not in (-1, s) for s, d in zip(shape, dims)):
                 warnings.warn(
-                    f"infer() called with input {i}'s shape={tuple(given)}, which differs from "
-                    f"model's expected shape={tuple(info.dims)}. Ensure this is intended.",
+                    f"infer() called with input {i}'s shape={shape}, which differs from "
+                    f"model's expected shape={tuple(dims)}. Ensure this is intended.",
                     UserWarning,
-                    stacklevel=5,
+                    stacklevel=4,
                 )
-            info.dims = given
-        return infos
 
     def _update_inputs_tensorinfo(self, new_infos: Sequence[tensorinfo]) -> None:
         if len(new_infos) != self._n_inputs:

@@ -115,7 +115,7 @@ class ConsoleReporter(Callback):
 
 
 class ProgressBar(Callback):
-    """A bar over the steps of each epoch; needs tqdm: `pip install 'pyonert[demo]'`."""
+    """A bar over all steps of a training, on stderr; needs tqdm: `pip install 'pyonert[demo]'`."""
 
     def __init__(self) -> None:
         try:
@@ -128,16 +128,22 @@ class ProgressBar(Callback):
         self._bar: Any = None
 
     def on_epoch_begin(self, epoch: int, epochs: int, steps: int | None) -> None:
-        self._bar = self._tqdm(
-            total=steps, desc=f"Epoch {epoch}/{epochs}", unit="step", leave=False
-        )
+        if self._bar is None:
+            total = None if steps is None else steps * (epochs - epoch + 1)
+            self._bar = self._tqdm(total=total, unit="step", leave=False, mininterval=0.05)
+        self._bar.set_description(f"Epoch {epoch}/{epochs}")
 
     def on_batch_end(self, step: int, loss: float) -> None:
         self._bar.set_postfix_str(f"loss {loss:.4f}", refresh=False)
         self._bar.update()
 
     def on_epoch_end(self, log: EpochLog) -> None:
-        self._bar.close()
+        self._bar.refresh()
+        # Out of the way of the epoch's line.
+        self._bar.clear()
+        if log.epoch == log.epochs:
+            self._bar.close()
+            self._bar = None
 
 
 def time_block(total_time: Mapping[str, Any]) -> str:

@@ -187,6 +187,15 @@ static const Layer vgg16[] = {
 };
 static const Layer mnist[] = {{1, 28, 1, 32, 3, 1}, {1, 14, 32, 64, 3, 1}, {0}};
 
+// Aligned as tensors are, unlike the buffers of the checks.
+static float *bench_buffer(Check *c, int64_t n)
+{
+  float *p = check_scratch(c, (size_t)n * sizeof *p);
+  for (int64_t i = 0; i < n; ++i)
+    p[i] = check_float(c, -1, 1);
+  return p;
+}
+
 static void bench_network(Check *c, const ConvKernels *k, const char *name, const Layer *layers,
                           int batch)
 {
@@ -201,10 +210,10 @@ static void bench_network(Check *c, const ConvKernels *k, const char *name, cons
     check_case(c, "bench");
     const int64_t n_x = (int64_t)s.n * s.ih * s.iw * s.ic, n_y = (int64_t)s.n * out * out * s.oc;
     const int64_t n_w = (int64_t)s.oc * s.kh * s.kw * s.ic;
-    const float *x = check_input(c, n_x, -1, 1), *w = check_input(c, n_w, -1, 1);
-    const float *dy = check_input(c, n_y, -1, 1), *bias = check_input(c, s.oc, -1, 1);
-    float *y = check_output(c, n_y, NULL), *dx = check_output(c, n_x, NULL);
-    float *dw = check_output(c, n_w, NULL);
+    const float *x = bench_buffer(c, n_x), *w = bench_buffer(c, n_w);
+    const float *dy = bench_buffer(c, n_y), *bias = bench_buffer(c, s.oc);
+    float *y = bench_buffer(c, n_y), *dx = bench_buffer(c, n_x);
+    float *dw = bench_buffer(c, n_w);
     const double one = 2.0 * (double)n_y * s.kh * s.kw * s.ic;
     flops += l->times * one;
     for (int p = 0; p < 2; ++p) {

@@ -119,6 +119,15 @@ static void check_special(Check *c, const GemmKernels *k)
     }
 }
 
+// Aligned as tensors are, unlike the buffers of the checks.
+static float *bench_buffer(Check *c, int64_t n)
+{
+  float *p = check_scratch(c, (size_t)n * sizeof *p);
+  for (int64_t i = 0; i < n; ++i)
+    p[i] = check_float(c, -1, 1);
+  return p;
+}
+
 static void bench(Check *c, const GemmKernels *k)
 {
   enum { FORWARD, DATA_GRAD, FILTER_GRAD };
@@ -136,8 +145,8 @@ static void bench(Check *c, const GemmKernels *k)
       if (way == FILTER_GRAD)
         s = (GemmShape){out, in, batch, 1, out, in, 1, in, KACT_NONE};
       check_case(c, "bench");
-      const float *a = check_input(c, s.m * s.k, -1, 1), *b = check_input(c, s.k * s.n, -1, 1);
-      float *out_c = check_output(c, s.m * s.n, NULL);
+      const float *a = bench_buffer(c, s.m * s.k), *b = bench_buffer(c, s.k * s.n);
+      float *out_c = bench_buffer(c, s.m * s.n);
       for (int p = 0; p < 2; ++p) {
         Pool *pool = check_pool(c, p);
         void *scratch = check_scratch(c, k->scratch_bytes(&s, pool_threads(pool)));

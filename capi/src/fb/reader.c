@@ -302,7 +302,7 @@ Status fb_verify(const uint8_t *buffer, size_t size, const char *identifier, con
     return diag_fail(d, ST_ERROR, "%zu bytes are too short, a header has 8", size);
   if (size > INT32_MAX)
     return diag_fail(d, ST_ERROR, "%zu bytes are more than a flatbuffer can have", size);
-  if (memcmp(buffer + 4, identifier, 4) != 0)
+  if (identifier && memcmp(buffer + 4, identifier, 4) != 0)
     return diag_fail(d, ST_ERROR, "the identifier at offset 4 is %02x%02x%02x%02x, wanted '%.4s'",
                      buffer[4], buffer[5], buffer[6], buffer[7], identifier);
   uint64_t target = 0;

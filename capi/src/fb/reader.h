@@ -80,7 +80,7 @@ struct FbSchema {
 };
 
 // Checks the whole buffer against `root` and returns its root table. `identifier` is what bytes
-// 4..7 must be. Errors name the table, the field and the offset.
+// 4..7 must be, or NULL: a buffer without one. Errors name the table, the field and the offset.
 Status fb_verify(const uint8_t *buffer, size_t size, const char *identifier, const FbSchema *root,
                  FbTable *out, Diag *d) MUST_USE;
 

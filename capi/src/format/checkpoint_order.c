@@ -150,6 +150,7 @@ typedef struct {
   OrderMap operands, operators;
   OrderMap *uses; // [n_tensors] operators that use a constant
   bool *used;     // [n_tensors] by some operator
+  bool *output;   // [n_tensors] of the graph
   Copied *copies;
   size_t n_copies, cap_copies;
   int32_t first_added, first_copy, next; // operand numbers: added ones begin behind the tensors
@@ -158,14 +159,6 @@ typedef struct {
 static bool is_constant(const Graph *g, int32_t t)
 {
   return g->tensors[t].kind == TK_CONST || g->tensors[t].kind == TK_PARAM;
-}
-
-static bool is_listed(const int32_t *list, int32_t n, int32_t t)
-{
-  for (int32_t i = 0; i < n; ++i)
-    if (list[i] == t)
-      return true;
-  return false;
 }
 
 static void collect(Order *o, bool *reached)
@@ -189,7 +182,7 @@ static void collect(Order *o, bool *reached)
   for (int i = 0; i < g->n_inputs; ++i)
     reached[g->inputs[i]] = true;
   for (int i = 0; i < g->n_outputs; ++i)
-    reached[g->outputs[i]] = true;
+    reached[g->outputs[i]] = o->output[g->outputs[i]] = true;
   for (int32_t t = 0; t < (int32_t)g->n_tensors; ++t)
     map_insert(&o->operands, t);
   for (int32_t t = 0; t < (int32_t)g->n_tensors; ++t)
@@ -271,7 +264,7 @@ static OrderMap add_partners(Order *o)
   for (EACH(link, &o->operands)) {
     int32_t k = o->operands.links[link].key;
     bool tensor = k < o->first_added;
-    bool output = tensor && is_listed(g->outputs, g->n_outputs, k);
+    bool output = tensor && o->output[k];
     bool input = tensor && outside[k] && o->used[k];
     if (is_label(o, k))
       outside[k] = true;
@@ -295,8 +288,9 @@ static Status find_order(Order *o, CheckpointEntry **entries, size_t *n, Arena *
   const Graph *g = o->g;
   bool *reached = arena_array(o->arena, g->n_tensors, sizeof *reached);
   o->used = arena_array(o->arena, g->n_tensors, sizeof *o->used);
+  o->output = arena_array(o->arena, g->n_tensors, sizeof *o->output);
   o->uses = arena_array(o->arena, g->n_tensors, sizeof *o->uses);
-  if (!reached || !o->used || !o->uses)
+  if (!reached || !o->used || !o->output || !o->uses)
     return ST_OOM;
   for (size_t i = 0; i < g->n_tensors; ++i)
     o->uses[i] = map_new(o->arena);

@@ -27,17 +27,25 @@ static void report(Report *r, const char *one)
   r->shown++;
 }
 
-static void name_operator(FbTable opcode, int32_t code, char *text, size_t size)
+typedef struct {
+  char text[200];
+} OperatorText;
+
+static OperatorText operator_text(uint32_t i, FbTable opcode, const char *output)
 {
   enum { CUSTOM = 32 };
+  OperatorText t;
   size_t length = 0;
-  const char *custom = fb_string(opcode, OPCODE_CUSTOM, &length);
+  int32_t code = model_opcode(opcode);
+  const char *name = op_code_name(code);
   if (code == CUSTOM)
-    snprintf(text, size, "CUSTOM '%.40s'", custom);
-  else if (op_code_name(code))
-    snprintf(text, size, "%s", op_code_name(code));
+    snprintf(t.text, sizeof t.text, "node %u (%s '%.70s', code '%.40s')", i, name, output,
+             fb_string(opcode, OPCODE_CUSTOM, &length));
+  else if (name)
+    snprintf(t.text, sizeof t.text, "node %u (%s '%.70s')", i, name, output);
   else
-    snprintf(text, size, "operator code %d", code);
+    snprintf(t.text, sizeof t.text, "node %u (operator code %d '%.70s')", i, code, output);
+  return t;
 }
 
 // Name of the first output, for messages; "" where there is none.
@@ -64,20 +72,15 @@ Status model_check_supported(FbTable root, FbTable subgraph, Diag *d)
       return diag_fail(d, ST_ERROR, "node %u: operator code %u does not exist, there are %u", i,
                        index, opcodes.n);
     FbTable opcode = fb_vec_table(opcodes, index);
-    int32_t code = model_opcode(opcode);
-    if (op_by_code(code))
-      continue;
-    char name[80], one[200];
-    name_operator(opcode, code, name, sizeof name);
-    snprintf(one, sizeof one, "node %u (%s, '%.70s')", i, name, output_name(subgraph, operator));
-    report(&r, one);
+    if (!op_by_code(model_opcode(opcode)))
+      report(&r, operator_text(i, opcode, output_name(subgraph, operator)).text);
   }
   if (r.found == 0)
     return ST_OK;
   if (r.shown < r.found)
     return diag_fail(d, ST_ERROR, "unsupported operators: %s and %u more", r.text,
                      r.found - r.shown);
-  return diag_fail(d, ST_ERROR, "unsupported operator%s: %s", r.found > 1 ? "s" : "", r.text);
+  return diag_fail(d, ST_ERROR, "unsupported operators: %s", r.text);
 }
 
 // ---- definition and use ----

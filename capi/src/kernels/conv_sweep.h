@@ -3,11 +3,6 @@
 // sum over taps of a source pixel's channels times a [channels, channels] slice of the filter.
 // Private to conv_tmpl.c.
 //
-// Forward, source row = grid * stride + tap * dilation - pad. Its transpose has a whole source row
-// only for some taps: result pixels fall into classes by their remainder modulo the stride, each
-// with its own taps, and within a class the same formula holds with stride 1. No product with a
-// zero in between is ever computed.
-//
 // The block product reads the source in place. Taps outside the image read a buffer of zeros; for
 // narrow channels the taps of one row, which lie side by side in memory, are one segment, copied
 // only at the image's borders.
@@ -17,6 +12,7 @@
 #include "kernels/conv.h"
 
 #include "kernels/gemm_core.h"
+#include "kernels/taps.h"
 
 enum {
   SWEEP_ROWS = 32 * CORE_ROWS,   // pixels of a task, at most
@@ -27,19 +23,6 @@ enum {
   SWEEP_WEIGHTS = 4 * 1024 * 1024, // floats of packed filters at a time, about
   SWEEP_TASKS = 16,              // wanted, where the work is enough
 };
-
-// Result positions of one class along one axis, and the taps that reach the source from there.
-typedef struct {
-  int32_t dst0, n_grid;     // positions dst0 + i * dst_step, i < n_grid
-  int32_t first_tap, n_taps; // in tap[] and offset[]
-} SweepClass;
-
-typedef struct {
-  int32_t n_classes, dst_step, src_step, src_size;
-  SweepClass *classes;
-  int32_t *tap;    // position in the filter, class by class
-  int32_t *offset; // source position = grid * src_step + offset; ascending within a class
-} SweepAxis;
 
 // How a pixel's source is presented to the block product.
 typedef enum {
@@ -60,7 +43,7 @@ typedef struct {
   int64_t col0, n_cols;           // columns of this round
   SweepMode mode;
   KernelAct act;
-  SweepAxis y, x;
+  TapAxis y, x;
   float *packed, *zeros;
   char *workers;
   size_t worker_bytes;
@@ -98,10 +81,10 @@ static size_t sweep_lay_out(Sweep *p, char *scratch, int threads)
 {
   const ConvShape *s = p->s;
   char *at = scratch;
-  SweepAxis *const axes[] = {&p->y, &p->x};
+  TapAxis *const axes[] = {&p->y, &p->x};
   for (int i = 0; i < 2; ++i) {
     size_t taps = (size_t)(i == 0 ? s->kh : s->kw) * sizeof(int32_t);
-    axes[i]->classes = core_take(&at, (size_t)axes[i]->n_classes * sizeof(SweepClass));
+    axes[i]->classes = core_take(&at, (size_t)axes[i]->n_classes * sizeof(TapClass));
     axes[i]->tap = core_take(&at, taps);
     axes[i]->offset = core_take(&at, taps);
   }
@@ -123,14 +106,11 @@ static Sweep sweep_plan(const ConvShape *s, bool forward)
   p.n_c = p.dst_c / s->groups;
   p.dst_h = forward ? s->oh : s->ih;
   p.dst_w = forward ? s->ow : s->iw;
-  p.y = (SweepAxis){.n_classes = forward ? 1 : s->sh, .dst_step = forward ? 1 : s->sh,
-                    .src_step = forward ? s->sh : 1, .src_size = forward ? s->ih : s->oh};
-  p.x = (SweepAxis){.n_classes = forward ? 1 : s->sw, .dst_step = forward ? 1 : s->sw,
-                    .src_step = forward ? s->sw : 1, .src_size = forward ? s->iw : s->ow};
+  p.y = taps_axis(forward, s->sh, s->ih, s->oh);
+  p.x = taps_axis(forward, s->sw, s->iw, s->ow);
   p.act = forward ? s->act : KACT_NONE;
   const int64_t taps = (int64_t)s->kh * s->kw, k = taps * p.k_c;
-  bool side_by_side = s->groups == 1 && (forward ? s->dw == 1 : s->sw % s->dw == 0);
-  if (side_by_side && s->kw > 1 && s->kw * p.k_c <= SWEEP_RUN)
+  if (s->groups == 1 && taps_side_by_side(forward, s->sw, s->dw) && s->kw > 1 && s->kw * p.k_c <= SWEEP_RUN)
     p.mode = s->kw * p.k_c < SWEEP_DENSE ? SWEEP_COPY : SWEEP_RUNS;
   int64_t at_once = SWEEP_WEIGHTS / (k * s->groups > 0 ? k * s->groups : 1);
   p.n_pad = sweep_min(core_ceil(p.n_c, CORE_COLS), at_once < CORE_COLS ? 1 : at_once / CORE_COLS) *
@@ -161,36 +141,8 @@ static Sweep sweep_plan(const ConvShape *s, bool forward)
   return p;
 }
 
-static void sweep_fill_axis(SweepAxis *a, bool forward, int32_t dst_size, int32_t taps,
-                            int32_t stride, int32_t dilation, int32_t pad)
-{
-  int32_t at = 0;
-  for (int32_t r = 0; r < a->n_classes; ++r) {
-    SweepClass *c = &a->classes[r];
-    c->first_tap = at;
-    if (forward) {
-      c->dst0 = 0;
-      for (int32_t t = 0; t < taps; ++t, ++at) {
-        a->tap[at] = t;
-        a->offset[at] = t * dilation - pad;
-      }
-    } else {
-      // Result rows with (row + pad) % stride == r have the taps with tap * dilation % stride == r.
-      c->dst0 = ((r - pad) % stride + stride) % stride;
-      for (int32_t t = taps - 1; t >= 0; --t) {
-        if (t * dilation % stride != r)
-          continue;
-        a->tap[at] = t;
-        a->offset[at++] = (c->dst0 + pad - t * dilation) / stride;
-      }
-    }
-    c->n_taps = at - c->first_tap;
-    c->n_grid = dst_size > c->dst0 ? (dst_size - c->dst0 + a->dst_step - 1) / a->dst_step : 0;
-  }
-}
-
 // Packed filters of a class and group: panels of n_taps * k_c rows.
-static float *sweep_packed(const Sweep *p, int64_t group, const SweepClass *y, const SweepClass *x)
+static float *sweep_packed(const Sweep *p, int64_t group, const TapClass *y, const TapClass *x)
 {
   const ConvShape *s = p->s;
   int64_t taps = group * s->kh * s->kw + (int64_t)y->first_tap * s->kw +
@@ -209,8 +161,8 @@ static void sweep_pack_task(void *context, int task, int worker)
   const int64_t width = sweep_min(CORE_COLS, p->n_cols - col);
   const int64_t cg = s->ic / s->groups, filter = (int64_t)s->kh * s->kw * cg;
   for (int32_t i = 0; i < p->y.n_classes * p->x.n_classes; ++i) {
-    const SweepClass *y = &p->y.classes[i / p->x.n_classes];
-    const SweepClass *x = &p->x.classes[i % p->x.n_classes];
+    const TapClass *y = &p->y.classes[i / p->x.n_classes];
+    const TapClass *x = &p->x.classes[i % p->x.n_classes];
     const int64_t taps = (int64_t)y->n_taps * x->n_taps;
     float *to = sweep_packed(p, group, y, x) + panel * CORE_COLS * taps * p->k_c;
     for (int64_t t = 0; t < taps; ++t, to += CORE_COLS * p->k_c) {
@@ -255,7 +207,7 @@ static inline void sweep_copy_run(float *dst, const float *row, int64_t sx, int6
 }
 
 // Pointers of one pixel, at grid position (gy, gx) of an image.
-static inline void sweep_fill_pixel(const Sweep *p, const SweepClass *y, const SweepClass *x,
+static inline void sweep_fill_pixel(const Sweep *p, const TapClass *y, const TapClass *x,
                                     const float *image, int64_t gy, int64_t gx,
                                     const float **rows, float **copies)
 {
@@ -303,8 +255,8 @@ static inline void sweep_fill_pixel(const Sweep *p, const SweepClass *y, const S
 }
 
 // Sums of m pixels with their pointers filled in: columns j0 .. j0+n-1 of this round.
-static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, const SweepClass *y,
-                          const SweepClass *x, int64_t m, int64_t j0, int64_t n)
+static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, const TapClass *y,
+                          const TapClass *x, int64_t m, int64_t j0, int64_t n)
 {
   const int64_t taps = (int64_t)y->n_taps * x->n_taps, k = taps * p->k_c;
   CoreBlock q = {.m = m, .rows = w->rows, .a_step = 1, .b_step = CORE_COLS, .b_panel = CORE_COLS * k,
@@ -349,7 +301,7 @@ static void sweep_task(void *context, int task, int worker)
 {
   const Sweep *p = context;
   const int64_t col_tasks = core_ceil(p->n_cols, p->task_cols);
-  const SweepClass *y = NULL, *x = NULL;
+  const TapClass *y = NULL, *x = NULL;
   int64_t left = task, per_row = 0, pixels = 0, grid = 0;
   for (int32_t i = 0; i < p->y.n_classes * p->x.n_classes; ++i) {
     y = &p->y.classes[i / p->x.n_classes];
@@ -397,8 +349,8 @@ static void sweep_run(Sweep *p, char *scratch, Pool *pool)
 {
   const ConvShape *s = p->s;
   sweep_lay_out(p, scratch, pool_threads(pool));
-  sweep_fill_axis(&p->y, p->forward, p->dst_h, s->kh, s->sh, s->dh, s->pt);
-  sweep_fill_axis(&p->x, p->forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
+  taps_fill(&p->y, p->forward, p->dst_h, s->kh, s->sh, s->dh, s->pt);
+  taps_fill(&p->x, p->forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
   sweep_zero(p->zeros, p->mode == SWEEP_RUNS ? s->kw * p->k_c : p->k_c);
   int64_t work = (int64_t)s->n * s->oh * s->ow * s->oc * s->kh * s->kw * (s->ic / s->groups);
   if (2 * work < CORE_SERIAL_FLOPS)

@@ -22,13 +22,24 @@ typedef struct {
   int width;      // columns of C, at most those of the tile
 } Tile;
 
-SIMD_INLINE Vec finish(const CoreBlock *q, Vec v, Vec old, Vec bias)
+// Results of a tile that is not whole vectors, or whose activation is no clamp. Not inlined: many
+// tiles share it.
+static __attribute__((noinline)) void finish_tile(const Tile *t, int rows, const float *sums,
+                                                  int sums_step)
 {
-  if (q->accumulate)
-    v += old;
-  if (q->bias)
-    v += bias;
-  return simd_activate(q->act, v);
+  const CoreBlock *q = t->q;
+  for (int i = 0; i < rows; ++i, sums += sums_step) {
+    float *c = t->c[i] + t->column;
+    for (int j = 0; j < t->width; ++j) {
+      float v = sums[j];
+      if (q->accumulate)
+        v += c[j];
+      if (q->bias)
+        v += q->bias[t->column + j];
+      c[j] = v;
+    }
+    vm_activate(q->act, c, t->width);
+  }
 }
 
 // rows and vectors are constants: acc lives in registers.
@@ -64,28 +75,45 @@ SIMD_INLINE void compute_tile(const Tile *t, const int rows, const int vectors)
       b += b_step;
     }
   }
-  const float *bias = q->bias ? q->bias + t->column : NULL;
-  SIMD_UNROLL
-  for (int v = 0; v < vectors; ++v) {
-    int left = t->width - v * SIMD_LANES;
-    if (left >= SIMD_LANES) {
-      Vec bias_v = bias ? simd_load(bias + v * SIMD_LANES) : (Vec){0};
+  if (t->width < vectors * SIMD_LANES || q->act == KACT_TANH) {
+    float sums[SIMD_TILE_ROWS * SIMD_TILE_VECTORS * SIMD_LANES];
+    SIMD_UNROLL
+    for (int i = 0; i < rows; ++i)
       SIMD_UNROLL
-      for (int i = 0; i < rows; ++i) {
-        float *c = t->c[i] + t->column + v * SIMD_LANES;
-        Vec old = q->accumulate ? simd_load(c) : (Vec){0};
-        simd_store(c, finish(q, acc[i][v], old, bias_v));
-      }
-    } else {
-      Vec bias_v = bias ? simd_load_part(bias + v * SIMD_LANES, left) : (Vec){0};
+      for (int v = 0; v < vectors; ++v)
+        simd_store(sums + (i * vectors + v) * SIMD_LANES, acc[i][v]);
+    finish_tile(t, rows, sums, vectors * SIMD_LANES);
+    return;
+  }
+  if (q->accumulate) {
+    SIMD_UNROLL
+    for (int i = 0; i < rows; ++i)
       SIMD_UNROLL
-      for (int i = 0; i < rows; ++i) {
-        float *c = t->c[i] + t->column + v * SIMD_LANES;
-        Vec old = q->accumulate ? simd_load_part(c, left) : (Vec){0};
-        simd_store_part(c, finish(q, acc[i][v], old, bias_v), left);
-      }
+      for (int v = 0; v < vectors; ++v)
+        acc[i][v] += simd_load(t->c[i] + t->column + v * SIMD_LANES);
+  }
+  if (q->bias) {
+    SIMD_UNROLL
+    for (int v = 0; v < vectors; ++v) {
+      Vec bias = simd_load(q->bias + t->column + v * SIMD_LANES);
+      SIMD_UNROLL
+      for (int i = 0; i < rows; ++i)
+        acc[i][v] += bias;
     }
   }
+  if (q->act != KACT_NONE) {
+    Vec lo = simd_splat(simd_act_lo(q->act)), hi = simd_splat(simd_act_hi(q->act));
+    SIMD_UNROLL
+    for (int i = 0; i < rows; ++i)
+      SIMD_UNROLL
+      for (int v = 0; v < vectors; ++v)
+        acc[i][v] = simd_clamp(acc[i][v], lo, hi);
+  }
+  SIMD_UNROLL
+  for (int i = 0; i < rows; ++i)
+    SIMD_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      simd_store(t->c[i] + t->column + v * SIMD_LANES, acc[i][v]);
 }
 
 #define TILE(rows, vectors)                                                                        \
@@ -186,10 +214,9 @@ static bool is_dot(const GemmShape *s)
   return s->m <= DOT_MAX_ROWS && s->a_col == 1 && s->b_row == 1;
 }
 
-static float activate(KernelAct act, float v)
+static __attribute__((noinline)) float activate(KernelAct act, float v)
 {
-  if (act != KACT_NONE)
-    vm_activate(act, &v, 1);
+  vm_activate(act, &v, 1);
   return v;
 }
 
@@ -227,7 +254,7 @@ SIMD_INLINE void dot_tile(const Product *p, int64_t i0, int64_t j0, const int ro
         sum += *c;
       if (p->bias)
         sum += p->bias[j0 + j];
-      *c = activate(s->act, sum);
+      *c = s->act == KACT_NONE ? sum : activate(s->act, sum);
     }
   }
 }

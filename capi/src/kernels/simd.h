@@ -6,7 +6,14 @@
 
 #include "kernels/vmath.h"
 
+#include <math.h>
 #include <string.h>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 
 // SIMD_TILE_ROWS x (SIMD_TILE_VECTORS * SIMD_LANES): largest tile of a matrix product whose
 // accumulators, one row of B and a broadcast element of A stay in registers.
@@ -52,67 +59,34 @@ SIMD_INLINE Vec simd_splat(float x)
   return x - (Vec){0};
 }
 
-// n < SIMD_LANES elements, zeros behind them.
-SIMD_INLINE Vec simd_load_part(const float *p, int n)
+
+
+// v < lo ? lo : v > hi ? hi : v, lane by lane: NaN stays NaN.
+SIMD_INLINE Vec simd_clamp(Vec v, Vec lo, Vec hi)
 {
-  union {
-    Vec v;
-    float f[SIMD_LANES];
-  } u = {.v = {0}};
-  for (int i = 0; i < n; ++i)
-    u.f[i] = p[i];
-  return u.v;
+#if defined(__AVX512F__)
+  return _mm512_min_ps(hi, _mm512_max_ps(lo, v));
+#elif defined(__AVX2__)
+  return _mm256_min_ps(hi, _mm256_max_ps(lo, v));
+#elif defined(__aarch64__)
+  return vminq_f32(hi, vmaxq_f32(lo, v));
+#else
+  VecMask below = v < lo;
+  v = (Vec)((below & (VecMask)lo) | (~below & (VecMask)v));
+  VecMask above = v > hi;
+  return (Vec)((above & (VecMask)hi) | (~above & (VecMask)v));
+#endif
 }
 
-SIMD_INLINE void simd_store_part(float *p, Vec v, int n)
+// Bounds of an activation that is a clamp; others (none, tanh) have infinite ones.
+static inline float simd_act_lo(KernelAct act)
 {
-  union {
-    Vec v;
-    float f[SIMD_LANES];
-  } u = {.v = v};
-  for (int i = 0; i < n; ++i)
-    p[i] = u.f[i];
+  return act == KACT_RELU || act == KACT_RELU6 ? 0 : act == KACT_RELU_N1_TO_1 ? -1 : -INFINITY;
 }
 
-// condition ? a : b, lane by lane
-SIMD_INLINE Vec simd_select(VecMask condition, Vec a, Vec b)
+static inline float simd_act_hi(KernelAct act)
 {
-  return (Vec)((condition & (VecMask)a) | (~condition & (VecMask)b));
-}
-
-// Written so that NaN stays NaN.
-SIMD_INLINE Vec simd_clamp(Vec v, float lo, float hi)
-{
-  Vec l = simd_splat(lo), h = simd_splat(hi);
-  v = simd_select(v < l, l, v);
-  return simd_select(v > h, h, v);
-}
-
-SIMD_INLINE Vec simd_activate(KernelAct act, Vec v)
-{
-  switch (act) {
-  case KACT_NONE:
-    break;
-  case KACT_RELU:
-    v = (Vec)((VecMask)v & ~(v < (Vec){0}));
-    break;
-  case KACT_RELU_N1_TO_1:
-    v = simd_clamp(v, -1, 1);
-    break;
-  case KACT_RELU6:
-    v = simd_clamp(v, 0, 6);
-    break;
-  case KACT_TANH: {
-    union {
-      Vec v;
-      float f[SIMD_LANES];
-    } u = {.v = v};
-    vm_activate(KACT_TANH, u.f, SIMD_LANES);
-    v = u.v;
-    break;
-  }
-  }
-  return v;
+  return act == KACT_RELU6 ? 6 : act == KACT_RELU_N1_TO_1 ? 1 : INFINITY;
 }
 
 // Sum of the lanes, in a fixed order.

@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: Apache-2.0
+// Depthwise convolution in its three directions, compiled once per instruction set; vectors run
+// over channels.
+//
+// All three walk rows of results in tiles of some columns, one row of taps at a time, through one
+// pointer for each source column; columns outside the image point to zeros. Taps that are
+// neighbours in the source are taken together, so that a loaded column serves several of them;
+// others one by one. With a multiplier above 1, rows of x are first repeated, and rows of dx
+// summed afterwards, so that all loops see as many channels in as out.
+#include "kernels/dwconv.h"
+
+#include "kernels/simd.h"
+#include "kernels/taps.h"
+
+enum {
+  COLUMNS = 4,              // of a tile
+  MAX_JOINED = 5,           // taps taken together
+  MAX_STEP = 2,             // with source columns this far apart
+  MAX_POINTERS = (COLUMNS - 1) * MAX_STEP + MAX_JOINED,
+  SERIAL_MULTIPLIES = 25000, // less work than this stays on the caller's thread
+  TASK_MULTIPLIES = 200000,  // of one task, about
+  MAX_CHUNKS = 16,          // of rows, in the filter gradient
+  REDUCE = 4096,            // elements of one task of its reduction
+};
+
+typedef struct {
+  const DwconvShape *s;
+  bool is_forward, accumulate;
+  const float *src, *w, *bias; // src: x forward and for the filter gradient, else dy
+  float *dst;                  // y or dx
+  const float *dy;             // filter gradient only
+  int32_t dst_h, dst_w;
+  int64_t c;                   // channels of y
+  int64_t rows, rows_per_task;
+  float lo, hi;                // of the activation, where it is a clamp
+  TapAxis y, x;
+  float *zeros, *partials;     // [c], [tasks, kh, kw, c]
+  char *row_buffers;           // one row of max(src_w, dst_w) * c floats for each worker
+  size_t row_bytes;
+} Dwconv;
+
+// --- tiles ---
+
+// Tile of `columns` results for one row of taps.
+typedef struct {
+  const float *const *src; // (columns - 1) * step + taps columns of the source
+  const float *w;          // of the first tap
+  int64_t w_step;          // from one tap to the next
+  const float *init;       // what to add to
+  int64_t init_step;       // from one column to the next
+  float *dst;
+  int64_t dst_step;
+  int64_t c;
+  float lo, hi;
+} RowTile;
+
+// Channels c .. c+SIMD_LANES-1; columns, taps, step and last are constants.
+SIMD_INLINE void tile_channels(const RowTile *t, const float *const *src, int64_t c,
+                               const int columns, const int taps, const int step, const bool last)
+{
+  Vec acc[COLUMNS], in[MAX_POINTERS];
+  SIMD_UNROLL
+  for (int j = 0; j < columns; ++j)
+    acc[j] = simd_load(t->init + j * t->init_step + c);
+  SIMD_UNROLL
+  for (int i = 0; i < (columns - 1) * step + taps; ++i)
+    in[i] = simd_load(src[i] + c);
+  SIMD_UNROLL
+  for (int k = 0; k < taps; ++k) {
+    Vec w = simd_load(t->w + k * t->w_step + c);
+    SIMD_UNROLL
+    for (int j = 0; j < columns; ++j)
+      acc[j] += in[j * step + k] * w;
+  }
+  Vec lo = simd_splat(t->lo), hi = simd_splat(t->hi);
+  SIMD_UNROLL
+  for (int j = 0; j < columns; ++j)
+    simd_store(t->dst + j * t->dst_step + c, last ? simd_clamp(acc[j], lo, hi) : acc[j]);
+}
+
+// The channels from c on that do not fill a vector, of any tile.
+static __attribute__((noinline)) void tile_tail(const RowTile *t, int64_t c, int columns, int taps,
+                                                int step, bool last)
+{
+  for (; c < t->c; ++c) {
+    for (int j = 0; j < columns; ++j) {
+      float sum = t->init[j * t->init_step + c];
+      for (int k = 0; k < taps; ++k)
+        sum += t->src[j * step + k][c] * t->w[k * t->w_step + c];
+      if (last)
+        sum = sum < t->lo ? t->lo : sum > t->hi ? t->hi : sum;
+      t->dst[j * t->dst_step + c] = sum;
+    }
+  }
+}
+
+SIMD_INLINE void compute_tile(const RowTile *tile, const int columns, const int taps,
+                              const int step, const bool last)
+{
+  const RowTile t = *tile;
+  const float *src[MAX_POINTERS];
+  SIMD_UNROLL
+  for (int i = 0; i < (columns - 1) * step + taps; ++i)
+    src[i] = t.src[i];
+  int64_t c = 0;
+  for (; c + SIMD_LANES <= t.c; c += SIMD_LANES)
+    tile_channels(&t, src, c, columns, taps, step, last);
+  if (c < t.c)
+    tile_tail(tile, c, columns, taps, step, last);
+}
+
+// Tile of COLUMNS results for one row of taps of the filter gradient: dw[tap] += dy * x.
+typedef struct {
+  const float *const *src, *const *dy;
+  float *dw;
+  int64_t c;
+} GradTile;
+
+SIMD_INLINE void grad_channels(const float *const *src, const float *const *dy, float *dw,
+                               int64_t w_step, int64_t c, const int taps, const int step)
+{
+  Vec g[COLUMNS], in[MAX_POINTERS];
+  SIMD_UNROLL
+  for (int j = 0; j < COLUMNS; ++j)
+    g[j] = simd_load(dy[j] + c);
+  SIMD_UNROLL
+  for (int i = 0; i < (COLUMNS - 1) * step + taps; ++i)
+    in[i] = simd_load(src[i] + c);
+  SIMD_UNROLL
+  for (int k = 0; k < taps; ++k) {
+    float *to = dw + k * w_step + c;
+    Vec acc = simd_load(to);
+    SIMD_UNROLL
+    for (int j = 0; j < COLUMNS; ++j)
+      acc += in[j * step + k] * g[j];
+    simd_store(to, acc);
+  }
+}
+
+static __attribute__((noinline)) void grad_tail(const GradTile *t, int64_t c, int taps, int step)
+{
+  for (; c < t->c; ++c)
+    for (int k = 0; k < taps; ++k)
+      for (int j = 0; j < COLUMNS; ++j)
+        t->dw[k * t->c + c] += t->src[j * step + k][c] * t->dy[j][c];
+}
+
+SIMD_INLINE void compute_grad_tile(const GradTile *t, const int taps, const int step)
+{
+  const float *src[MAX_POINTERS], *dy[COLUMNS];
+  SIMD_UNROLL
+  for (int i = 0; i < (COLUMNS - 1) * step + taps; ++i)
+    src[i] = t->src[i];
+  SIMD_UNROLL
+  for (int j = 0; j < COLUMNS; ++j)
+    dy[j] = t->dy[j];
+  const int64_t n = t->c;
+  float *dw = t->dw;
+  int64_t c = 0;
+  for (; c + SIMD_LANES <= n; c += SIMD_LANES)
+    grad_channels(src, dy, dw, n, c, taps, step);
+  if (c < n)
+    grad_tail(t, c, taps, step);
+}
+
+// (taps, step) that are taken together. One tap alone goes with any step: its source columns are
+// not shared.
+#define TILE_KINDS(T) T(1, 1) T(2, 1) T(3, 1) T(5, 1) T(3, 2) T(5, 2)
+
+#define TILE(taps, step, columns, last)                                                            \
+  static void tile_##taps##_##step##_##columns##_##last(const RowTile *t)                          \
+  {                                                                                                \
+    compute_tile(t, columns, taps, step, last);                                                    \
+  }
+#define TILES(taps, step)                                                                          \
+  TILE(taps, step, 1, 0) TILE(taps, step, 2, 0) TILE(taps, step, 3, 0) TILE(taps, step, 4, 0)      \
+  TILE(taps, step, 1, 1) TILE(taps, step, 2, 1) TILE(taps, step, 3, 1) TILE(taps, step, 4, 1)      \
+  static void grad_tile_##taps##_##step(const GradTile *t)                                         \
+  {                                                                                                \
+    compute_grad_tile(t, taps, step);                                                              \
+  }
+TILE_KINDS(TILES)
+
+typedef struct {
+  int32_t taps, step;
+  void (*tile[2][COLUMNS])(const RowTile *t); // [last][columns - 1]
+  void (*grad)(const GradTile *t);
+} TileKind;
+
+#define TILE_KIND(taps, step)                                                                      \
+  {taps,                                                                                           \
+   step,                                                                                           \
+   {{tile_##taps##_##step##_1_0, tile_##taps##_##step##_2_0, tile_##taps##_##step##_3_0,           \
+     tile_##taps##_##step##_4_0},                                                                  \
+    {tile_##taps##_##step##_1_1, tile_##taps##_##step##_2_1, tile_##taps##_##step##_3_1,           \
+     tile_##taps##_##step##_4_1}},                                                                 \
+   grad_tile_##taps##_##step},
+static const TileKind kinds[] = {TILE_KINDS(TILE_KIND)};
+
+// The kind for n taps of a class, one by one (the first) if there is none for all together.
+static const TileKind *find_kind(int32_t taps, int32_t step, bool side_by_side)
+{
+  for (size_t i = 1; side_by_side && i < sizeof kinds / sizeof *kinds; ++i)
+    if (kinds[i].taps == taps && kinds[i].step == step)
+      return &kinds[i];
+  return &kinds[0];
+}
+
+// --- rows ---
+
+static int64_t min64(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
+}
+
+static int64_t ceil_div(int64_t n, int64_t d)
+{
+  return (n + d - 1) / d;
+}
+
+// dst[i * mult + q] = src[i]
+static void repeat(const float *src, int64_t n, int32_t mult, float *dst)
+{
+  for (int64_t i = 0; i < n; ++i)
+    for (int32_t q = 0; q < mult; ++q)
+      *dst++ = src[i];
+}
+
+// dst[i] (+)= sum over q of src[i * mult + q]
+static void fold(const float *src, int64_t n, int32_t mult, bool accumulate, float *dst)
+{
+  for (int64_t i = 0; i < n; ++i) {
+    float sum = accumulate ? dst[i] : 0;
+    for (int32_t q = 0; q < mult; ++q)
+      sum += *src++;
+    dst[i] = sum;
+  }
+}
+
+// Pointers to n source columns from sx on, `step` apart.
+static inline void point(const Dwconv *p, const float *row, int64_t sx, int64_t step, int n,
+                         const float **to)
+{
+  for (int i = 0; i < n; ++i, sx += step)
+    to[i] = row && sx >= 0 && sx < p->x.src_size ? row + sx * p->c : p->zeros;
+}
+
+// A row of taps of one class of columns, for results dst[grid], every dst_step-th column of a row.
+// row: of the source, NULL: none. is_first: begins from init (one column for all, or NULL: dst).
+static void sweep_row(const Dwconv *p, const TapClass *x, const float *row, int32_t ky,
+                      const float *init, float *dst, bool is_first, bool is_last)
+{
+  const int32_t *tap = p->x.tap + x->first_tap, *offset = p->x.offset + x->first_tap;
+  const TileKind *kind =
+    find_kind(x->n_taps, p->x.src_step,
+              taps_side_by_side(p->is_forward, p->s->sw, p->s->dw));
+  const int64_t dst_step = p->x.dst_step * p->c;
+  const int32_t passes = row && x->n_taps > 0 ? x->n_taps / kind->taps : 1;
+  const bool is_joined = kind->taps > 1;
+  const float *src[MAX_POINTERS];
+  RowTile t = {.src = src, .c = p->c, .dst_step = dst_step, .lo = p->lo, .hi = p->hi, .w = p->zeros};
+  for (int32_t gx = 0; gx < x->n_grid; gx += COLUMNS) {
+    const int columns = (int)min64(COLUMNS, x->n_grid - gx);
+    t.dst = dst + gx * dst_step;
+    for (int32_t pass = 0; pass < passes; ++pass) {
+      const bool from_init = is_first && pass == 0 && init;
+      t.init = from_init ? init : t.dst;
+      t.init_step = from_init ? 0 : dst_step;
+      if (row && x->n_taps > 0) {
+        t.w = p->w + ((int64_t)ky * p->s->kw + tap[pass]) * p->c;
+        t.w_step = is_joined ? (tap[1] - tap[0]) * p->c : 0;
+        point(p, row, (int64_t)gx * p->x.src_step + offset[pass], is_joined ? 1 : p->x.src_step,
+              is_joined ? (columns - 1) * kind->step + kind->taps : columns, src);
+      } else {
+        point(p, NULL, 0, 0, columns, src);
+      }
+      const TileKind *use = row && x->n_taps > 0 ? kind : &kinds[0];
+      use->tile[is_last && pass == passes - 1][columns - 1](&t);
+    }
+  }
+}
+
+// Row `at` of all samples' results.
+static void compute_row(const Dwconv *p, int64_t at, float *buffer)
+{
+  const DwconvShape *s = p->s;
+  const int64_t sample = at / p->dst_h, dst_y = at % p->dst_h;
+  const int32_t r = p->is_forward ? 0 : (int32_t)((dst_y + s->pt) % s->sh);
+  const TapClass *y = &p->y.classes[r];
+  const int64_t gy = (dst_y - y->dst0) / p->y.dst_step;
+  const bool is_repeated = p->is_forward && s->mult > 1, is_folded = !p->is_forward && s->mult != 1;
+  const int64_t src_row = (int64_t)p->x.src_size * (is_repeated ? s->ic : p->c);
+  const float *image = p->src + sample * p->y.src_size * src_row;
+  float *dst = is_folded ? buffer : p->dst + at * p->dst_w * p->c;
+  const float *init = p->bias ? p->bias : p->accumulate && !is_folded ? NULL : p->zeros;
+  // Taps inside the image; without any, one that adds zeros.
+  int32_t first = 0, end = y->n_taps;
+  while (first < end && gy * p->y.src_step + p->y.offset[y->first_tap + first] < 0)
+    ++first;
+  while (end > first &&
+         gy * p->y.src_step + p->y.offset[y->first_tap + end - 1] >= p->y.src_size)
+    --end;
+  const bool is_clamp = s->act != KACT_NONE && s->act != KACT_TANH && p->is_forward;
+  int32_t t = first;
+  do {
+    const float *row = NULL;
+    int32_t ky = 0;
+    if (t < end) {
+      row = image + (gy * p->y.src_step + p->y.offset[y->first_tap + t]) * src_row;
+      ky = p->y.tap[y->first_tap + t];
+      if (is_repeated) {
+        repeat(row, src_row, s->mult, buffer);
+        row = buffer;
+      }
+    }
+    for (int32_t i = 0; i < p->x.n_classes; ++i)
+      sweep_row(p, &p->x.classes[i], row, ky, init, dst + p->x.classes[i].dst0 * p->c, t == first,
+                is_clamp && t + 1 >= end);
+    ++t;
+  } while (t < end);
+  if (p->is_forward && s->act == KACT_TANH)
+    vm_activate(KACT_TANH, dst, p->dst_w * p->c);
+  if (is_folded)
+    fold(buffer, (int64_t)p->dst_w * s->ic, s->mult, p->accumulate,
+         p->dst + at * p->dst_w * s->ic);
+}
+
+static float *row_buffer(const Dwconv *p, int worker)
+{
+  return (float *)(p->row_buffers + (size_t)worker * p->row_bytes);
+}
+
+static void rows_task(void *context, int task, int worker)
+{
+  const Dwconv *p = context;
+  const int64_t first = task * p->rows_per_task, end = min64(p->rows, first + p->rows_per_task);
+  for (int64_t at = first; at < end; ++at)
+    compute_row(p, at, row_buffer(p, worker));
+}
+
+// --- filter gradient ---
+
+// Adds the products of one row of dy and one of x to dw[kw,c].
+static void add_row(const Dwconv *p, const float *dy, const float *row, float *dw)
+{
+  const DwconvShape *s = p->s;
+  const TapClass *x = &p->x.classes[0];
+  const TileKind *kind = find_kind(s->kw, s->sw, taps_side_by_side(true, s->sw, s->dw));
+  const bool is_joined = kind->taps > 1;
+  const float *src[MAX_POINTERS], *g[COLUMNS];
+  GradTile t = {.src = src, .dy = g, .c = p->c};
+  for (int32_t gx = 0; gx < x->n_grid; gx += COLUMNS) {
+    for (int32_t j = 0; j < COLUMNS; ++j)
+      g[j] = gx + j < x->n_grid ? dy + (gx + j) * p->c : p->zeros;
+    for (int32_t pass = 0; pass < s->kw / kind->taps; ++pass) {
+      t.dw = dw + pass * p->c;
+      point(p, row, (int64_t)gx * s->sw + p->x.offset[pass], is_joined ? 1 : s->sw,
+            is_joined ? (COLUMNS - 1) * kind->step + kind->taps : COLUMNS, src);
+      kind->grad(&t);
+    }
+  }
+}
+
+static void filter_task(void *context, int task, int worker)
+{
+  const Dwconv *p = context;
+  const DwconvShape *s = p->s;
+  const int64_t size = (int64_t)s->kh * s->kw * p->c;
+  float *dw = p->partials + task * size, *buffer = row_buffer(p, worker);
+  memset(dw, 0, (size_t)size * sizeof *dw);
+  const int64_t first = task * p->rows_per_task, end = min64(p->rows, first + p->rows_per_task);
+  for (int64_t at = first; at < end; ++at) {
+    const int64_t sample = at / s->oh, oy = at % s->oh;
+    const float *dy = p->dy + at * s->ow * p->c;
+    for (int32_t ky = 0; ky < s->kh; ++ky) {
+      const int64_t iy = oy * s->sh + ky * s->dh - s->pt;
+      if (iy < 0 || iy >= s->ih)
+        continue;
+      const float *row = p->src + (sample * s->ih + iy) * s->iw * s->ic;
+      if (s->mult > 1) {
+        repeat(row, (int64_t)s->iw * s->ic, s->mult, buffer);
+        row = buffer;
+      }
+      add_row(p, dy, row, dw + (int64_t)ky * s->kw * p->c);
+    }
+  }
+}
+
+// dw (+)= the chunks' sums, added in pairs of neighbours, pairs of pairs and so on.
+static void reduce_task(void *context, int task, int worker)
+{
+  const Dwconv *p = context;
+  (void)worker;
+  const int64_t size = (int64_t)p->s->kh * p->s->kw * p->c, from = (int64_t)task * REDUCE;
+  const int64_t n = min64(REDUCE, size - from), chunks = ceil_div(p->rows, p->rows_per_task);
+  for (int64_t step = 1; step < chunks; step *= 2) {
+    for (int64_t chunk = 0; chunk + step < chunks; chunk += 2 * step) {
+      float *a = p->partials + chunk * size + from;
+      const float *b = a + step * size;
+      for (int64_t i = 0; i < n; ++i)
+        a[i] += b[i];
+    }
+  }
+  const float *sum = chunks > 0 ? p->partials : NULL;
+  for (int64_t i = 0; i < n; ++i)
+    p->dst[from + i] = (sum ? sum[from + i] : 0) + (p->accumulate ? p->dst[from + i] : 0);
+}
+
+// --- interface ---
+
+typedef enum { FORWARD, INPUT_GRAD, FILTER_GRAD } Way;
+
+static int64_t multiplies_per_row(const DwconvShape *s)
+{
+  return (int64_t)s->ow * s->ic * s->mult * s->kh * s->kw;
+}
+
+static Dwconv plan(const DwconvShape *s, Way way)
+{
+  Dwconv p = {.s = s, .is_forward = way != INPUT_GRAD, .c = (int64_t)s->ic * s->mult,
+              .lo = simd_act_lo(s->act), .hi = simd_act_hi(s->act)};
+  p.dst_h = p.is_forward ? s->oh : s->ih;
+  p.dst_w = p.is_forward ? s->ow : s->iw;
+  p.y = taps_axis(p.is_forward, s->sh, s->ih, s->oh);
+  p.x = taps_axis(p.is_forward, s->sw, s->iw, s->ow);
+  p.rows = (int64_t)s->n * p.dst_h;
+  const int64_t cost = multiplies_per_row(s) + 1;
+  p.rows_per_task = ceil_div(TASK_MULTIPLIES, cost);
+  if (way == FILTER_GRAD && p.rows > p.rows_per_task * MAX_CHUNKS)
+    p.rows_per_task = ceil_div(p.rows, MAX_CHUNKS);
+  return p;
+}
+
+static char *take(char **scratch, size_t bytes)
+{
+  char *p = *scratch;
+  *scratch += (bytes + 63) / 64 * 64;
+  return p;
+}
+
+static size_t lay_out(Dwconv *p, Way way, char *scratch, int threads)
+{
+  const DwconvShape *s = p->s;
+  char *at = scratch;
+  TapAxis *const axes[] = {&p->y, &p->x};
+  for (int i = 0; i < 2; ++i) {
+    size_t taps = (size_t)(i == 0 ? s->kh : s->kw) * sizeof(int32_t);
+    axes[i]->classes = (TapClass *)take(&at, (size_t)axes[i]->n_classes * sizeof(TapClass));
+    axes[i]->tap = (int32_t *)take(&at, taps);
+    axes[i]->offset = (int32_t *)take(&at, taps);
+  }
+  p->zeros = (float *)take(&at, (size_t)p->c * sizeof(float));
+  if (way == FILTER_GRAD)
+    p->partials = (float *)take(&at, (size_t)(ceil_div(p->rows, p->rows_per_task) * s->kh * s->kw *
+                                              p->c) * sizeof(float));
+  p->row_buffers = at;
+  size_t columns = (size_t)(s->iw > s->ow ? s->iw : s->ow);
+  p->row_bytes = s->mult != 1 ? (columns * (size_t)p->c * sizeof(float) + 63) / 64 * 64 : 0;
+  return (size_t)(at - scratch) + p->row_bytes * (size_t)(threads < 1 ? 1 : threads);
+}
+
+static bool is_empty(const DwconvShape *s, Way way)
+{
+  int64_t c = (int64_t)s->ic * s->mult;
+  switch (way) {
+  case FORWARD:
+    return s->n <= 0 || s->oh <= 0 || s->ow <= 0 || c <= 0;
+  case INPUT_GRAD:
+    return s->n <= 0 || s->ih <= 0 || s->iw <= 0 || s->ic <= 0;
+  default:
+    return s->kh <= 0 || s->kw <= 0 || c <= 0;
+  }
+}
+
+static size_t scratch_bytes(const DwconvShape *s, Way way, int threads)
+{
+  if (is_empty(s, way))
+    return 0;
+  Dwconv p = plan(s, way);
+  return lay_out(&p, way, NULL, threads);
+}
+
+static size_t forward_scratch(const DwconvShape *s, int threads)
+{
+  return scratch_bytes(s, FORWARD, threads);
+}
+
+static size_t input_grad_scratch(const DwconvShape *s, int threads)
+{
+  return scratch_bytes(s, INPUT_GRAD, threads);
+}
+
+static size_t filter_grad_scratch(const DwconvShape *s, int threads)
+{
+  return scratch_bytes(s, FILTER_GRAD, threads);
+}
+
+static void run(Dwconv *p, Way way, void *scratch, Pool *pool)
+{
+  const DwconvShape *s = p->s;
+  lay_out(p, way, scratch, pool_threads(pool));
+  taps_fill(&p->y, p->is_forward, p->dst_h, s->kh, s->sh, s->dh, s->pt);
+  taps_fill(&p->x, p->is_forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
+  memset(p->zeros, 0, (size_t)p->c * sizeof(float));
+  if (s->n * s->oh * multiplies_per_row(s) < SERIAL_MULTIPLIES)
+    pool = NULL;
+  pool_run(pool, (int)ceil_div(p->rows, p->rows_per_task),
+           way == FILTER_GRAD ? filter_task : rows_task, p);
+  if (way == FILTER_GRAD)
+    pool_run(pool, (int)ceil_div((int64_t)s->kh * s->kw * p->c, REDUCE), reduce_task, p);
+}
+
+static void forward(const DwconvShape *s, const float *x, const float *w, const float *bias,
+                    float *y, void *scratch, Pool *pool)
+{
+  if (is_empty(s, FORWARD))
+    return;
+  Dwconv p = plan(s, FORWARD);
+  p.src = x;
+  p.w = w;
+  p.bias = bias;
+  p.dst = y;
+  run(&p, FORWARD, scratch, pool);
+}
+
+static void input_grad(const DwconvShape *s, const float *dy, const float *w, float *dx,
+                       bool accumulate, void *scratch, Pool *pool)
+{
+  if (is_empty(s, INPUT_GRAD))
+    return;
+  Dwconv p = plan(s, INPUT_GRAD);
+  p.src = dy;
+  p.w = w;
+  p.dst = dx;
+  p.accumulate = accumulate;
+  run(&p, INPUT_GRAD, scratch, pool);
+}
+
+static void filter_grad(const DwconvShape *s, const float *x, const float *dy, float *dw,
+                        bool accumulate, void *scratch, Pool *pool)
+{
+  if (is_empty(s, FILTER_GRAD))
+    return;
+  Dwconv p = plan(s, FILTER_GRAD);
+  p.src = x;
+  p.dy = dy;
+  p.dst = dw;
+  p.accumulate = accumulate;
+  run(&p, FILTER_GRAD, scratch, pool);
+}
+
+extern const DwconvKernels KERNEL_TABLE(dwconv);
+const DwconvKernels KERNEL_TABLE(dwconv) = {
+  .forward_scratch = forward_scratch,
+  .forward = forward,
+  .input_grad_scratch = input_grad_scratch,
+  .input_grad = input_grad,
+  .filter_grad_scratch = filter_grad_scratch,
+  .filter_grad = filter_grad,
+};
