@@ -117,7 +117,9 @@ class NnfwSession:
 
     def _check(self, status: int) -> None:
         if status:
-            raise error_of(status, self.get_last_error_message())
+            # A call that found the session in use by another thread has left its text in this one.
+            text = self.get_last_error_message() or read_text(lib.onert_get_thread_error_message)
+            raise error_of(status, text)
 
     def get_last_error_message(self) -> str:
         """Returns the text of the last failure, "" if there was none."""

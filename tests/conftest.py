@@ -38,9 +38,8 @@ def digits_cnn() -> Path:
 
 def unpack(name: str, into: Path) -> Path:
     with tarfile.open(ARCHIVES / name) as tar:
-        for (
-            member
-        ) in tar.getmembers():  # plain files with plain names, packed by tests/data/pack.py
+        # Plain files with plain names, packed by tests/data/pack.py.
+        for member in tar.getmembers():
             assert member.isfile() and not member.name.startswith(("/", "..")), member.name
             tar.extract(member, into)
     return into

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `pyonert`: demo, info. Exit codes: 0 done, 1 failed, 2 wrong usage."""
+"""The command `pyonert`: demo, info.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _demo(arguments)
         else:
             _info(arguments.model)
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:
         return 1
     except (OSError, ValueError, ImportError, RuntimeError) as e:
@@ -49,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         "--epochs", type=_positive, default=10, help="epochs to train (default: %(default)s)"
     )
     demo.add_argument("--resume", action="store_true", help="go on from the checkpoint")
-    demo.add_argument("--threads", type=int, default=0, help="threads (default: all)")
+    demo.add_argument("--threads", type=_positive, default=0, help="threads (default: all)")
     demo.add_argument("--no-progress", action="store_true", help="no progress bar")
 
     info = commands.add_parser("info", help="show inputs and outputs of a model")

@@ -49,9 +49,10 @@ class EpochRecord:
 
 
 class History(Callback):
-    """Gathers a record per epoch, and keeps them in a JSON file beside the checkpoint."""
+    """A record per epoch, kept in a JSON file beside the checkpoint and as current as that."""
 
-    def __init__(self, records: list[EpochRecord]) -> None:
+    def __init__(self, path: Path, records: list[EpochRecord]) -> None:
+        self.path = path
         self.records = records
 
     def on_epoch_end(self, log: EpochLog) -> None:
@@ -65,17 +66,15 @@ class History(Callback):
                 log.val_metrics["CategoricalAccuracy"],
             )
         )
-
-    def save(self, path: Path) -> None:
-        """Writes the file."""
-        path.write_text(json.dumps({"epochs": [asdict(r) for r in self.records]}, indent=1) + "\n")
+        document = {"epochs": [asdict(r) for r in self.records]}
+        self.path.write_text(json.dumps(document, indent=1) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> History:
         """Reads the file; DemoError if it is missing or damaged."""
         try:
             document: Any = json.loads(path.read_text())
-            return cls([EpochRecord(**record) for record in document["epochs"]])
+            return cls(path, [EpochRecord(**record) for record in document["epochs"]])
         except FileNotFoundError:
             raise DemoError(
                 f"nothing to resume: {path} is missing; run `pyonert demo` first"
@@ -128,7 +127,7 @@ def run(
     console = ConsoleReporter()
 
     output.mkdir(parents=True, exist_ok=True)
-    history = History.load(output / HISTORY) if resume else History([])
+    history = History.load(output / HISTORY) if resume else History(output / HISTORY, [])
     done = len(history.records)
 
     images, labels = load_digits()
@@ -154,7 +153,6 @@ def run(
         )
         session.export_circle(output / TRAINED)
         session.print_time()
-    history.save(output / HISTORY)
     plot(history.records, output / CURVES)
 
     _, held_out = loader.split(VALIDATION_SPLIT)
@@ -170,7 +168,7 @@ def run(
         ("history", HISTORY),
     ):
         console.write(f"{title + ':':<16} {output / name}")
-    console.write("Go on from the checkpoint with: pyonert demo --resume")
+    console.write(f"Go on from the checkpoint with: pyonert demo --resume --output {output}")
     return history.records
 
 

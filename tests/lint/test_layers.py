@@ -61,7 +61,7 @@ def test_files_begin_with_their_licence() -> None:
         p for f in ("pyonert", "tests", "tools") for p in (ROOT / f).rglob("*.py*")
         if p.suffix in (".py", ".pyi"))
     wrong = [str(p.relative_to(ROOT)) for p in files
-             if "SPDX-License-Identifier: Apache-2.0" not in p.read_text().split("\n", 1)[0]]
+             if "SPDX-License-Identifier: Apache-2.0" not in "".join(p.read_text().splitlines(True)[:2])]
     assert not wrong, "\n".join(wrong)
 
 

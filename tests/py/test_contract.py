@@ -10,7 +10,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import pyonert
@@ -152,18 +151,23 @@ print("outputs", outputs[0].shape, outputs[0].dtype)
 """
 
 
-def test_a_script_for_onert_runs_under_the_other_name(digits_cnn, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(re.sub(r"\bonert\b", "pyonert", SCRIPT))
+def run_python(arguments, folder):
+    """Returns what Python prints, run outside of the source tree, with this process's packages."""
     done = subprocess.run(
-        [sys.executable, script, digits_cnn, tmp_path],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
     )
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    return done.stdout
+
+
+def test_a_script_for_onert_runs_under_the_other_name(digits_cnn, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(re.sub(r"\bonert\b", "pyonert", SCRIPT))
+    lines = run_python([script, digits_cnn, tmp_path], tmp_path).splitlines()
     assert lines[0] == "== training parameter ==" and lines[7].startswith("Epoch 1/2 - Train time:")
     assert (
         lines[9:]
@@ -195,15 +199,7 @@ def test_type_stub_is_that_of_the_headers(tmp_path):
     assert len(names) > 100 and all(hasattr(lib, name) for name in names)
 
 
-def test_numpy_is_all_that_is_imported():
+def test_numpy_is_all_that_is_imported(tmp_path):
     code = "import sys, pyonert; print(*sorted({m.split('.')[0] for m in sys.modules}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-    )
-    loaded = set(done.stdout.split())
+    loaded = set(run_python(["-c", code], tmp_path).split())
     assert {"numpy", "pyonert"} <= loaded and not loaded & {"tqdm", "matplotlib", "cffi"}
-    assert np.__version__

@@ -190,3 +190,27 @@ def test_sessions_in_threads(dense):
     for t in threads:
         t.join()
     assert len(losses) == 4 and all(each == losses[0] for each in losses)
+
+
+def test_one_session_in_two_threads(digits_cnn):
+    """The second caller gets an error that says so, and the session goes on."""
+    x, y = np.ones((32, 8, 8, 1), np.float32), np.ones((32, 10), np.float32)
+    session = train.session(digits_cnn, verbose=False)
+    session.compile("sgd", "mean_squared_error", batch_size=32)
+    texts = []
+
+    def work():
+        for _ in range(100):
+            try:
+                session.train_step([x], [y])
+            except OnertError as e:
+                texts.append(str(e))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert set(texts) <= {"session is in use by another thread"}
+    assert session.train_step([x], [y])["loss"][0] >= 0
+    session.close()

@@ -20,7 +20,7 @@
 #include "fb/circle_options.list"
 #undef OPTIONS
 
-static const FbMember builtin_options[] = {
+const FbMember fb_builtin_options[] = {
 #define OPTIONS(tag, name, ...) {tag, &name##_options},
 #include "fb/circle_options.list"
 #undef OPTIONS

@@ -19,4 +19,8 @@
 #undef FIELD
 #undef END
 
+// Options tables that the verifier follows, by union tag. What is not here has no fields, or none
+// that this library reads.
+extern const FbMember fb_builtin_options[];
+
 #endif

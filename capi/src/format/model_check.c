@@ -118,21 +118,30 @@ static Status define_outputs(const Graph *g, const Node *n, bool *defined, Diag 
 
 // ---- types ----
 
-// Operators whose output has the element type of their first input.
-static const char *const same_type[] = {
-  "ADD", "SUB", "MUL", "DIV", "CONV_2D", "DEPTHWISE_CONV_2D", "PAD", "PADV2", "RELU", "RELU6",
-  "RELU_N1_TO_1", "LOGISTIC", "TANH", "LEAKY_RELU", "SOFTMAX",
+// Operators whose output has the element type of their first `inputs` inputs.
+static const struct {
+  const char *name;
+  int inputs;
+} same_type[] = {
+  {"ADD", 2},       {"SUB", 2},      {"MUL", 2},  {"DIV", 2},   {"CONV_2D", 1},
+  {"RELU", 1},      {"RELU6", 1},    {"PAD", 1},  {"PADV2", 1}, {"DEPTHWISE_CONV_2D", 1},
+  {"LOGISTIC", 1},  {"TANH", 1},     {"NEG", 1},  {"SLICE", 1}, {"RELU_N1_TO_1", 1},
+  {"LEAKY_RELU", 1}, {"SOFTMAX", 1}, {"TRANSPOSE", 1},
 };
 
 static Status check_types(const Graph *g, const Node *n, Diag *d)
 {
-  for (size_t i = 0; i < COUNT_OF(same_type); ++i) {
-    if (strcmp(n->op->name, same_type[i]) != 0)
+  size_t row = 0;
+  while (row < COUNT_OF(same_type) && strcmp(n->op->name, same_type[row].name) != 0)
+    ++row;
+  if (row == COUNT_OF(same_type))
+    return ST_OK;
+  DType out = g->tensors[n->out[0]].dtype;
+  for (int i = 0; i < same_type[row].inputs && i < n->n_in; ++i) {
+    if (n->in[i] < 0 || g->tensors[n->in[i]].dtype == out)
       continue;
-    DType in = g->tensors[n->in[0]].dtype, out = g->tensors[n->out[0]].dtype;
-    if (in != out)
-      return diag_fail(d, ST_ERROR, "%s: output 0 is %s, input 0 is %s", node_text(g, n).text,
-                       dtype_name(out), dtype_name(in));
+    return diag_fail(d, ST_ERROR, "%s: output 0 is %s, input %d is %s", node_text(g, n).text,
+                     dtype_name(out), i, dtype_name(g->tensors[n->in[i]].dtype));
   }
   return ST_OK;
 }

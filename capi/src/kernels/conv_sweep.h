@@ -17,7 +17,7 @@
 enum {
   SWEEP_ROWS = 32 * CORE_ROWS,   // pixels of a task, at most
   SWEEP_RUN = 512,               // longest segment that joins the taps of a row
-  SWEEP_DENSE = 16,              // joined segments shorter than this are copied for all pixels
+  SWEEP_DENSE = 8,              // joined segments shorter than this are copied for all pixels
   SWEEP_POINTERS = 16 * 1024,    // pointers of a task, about
   SWEEP_COPIES = 128 * 1024,     // floats that a task copies, about
   SWEEP_WEIGHTS = 4 * 1024 * 1024, // floats of packed filters at a time, about
@@ -179,21 +179,6 @@ static void sweep_pack_task(void *context, int task, int worker)
   }
 }
 
-static inline void sweep_copy(float *dst, const float *src, int64_t n)
-{
-  int64_t i = 0;
-  for (; i + SIMD_LANES <= n; i += SIMD_LANES)
-    simd_store(dst + i, simd_load(src + i));
-  for (; i < n; ++i)
-    dst[i] = src[i];
-}
-
-static inline void sweep_zero(float *dst, int64_t n)
-{
-  for (int64_t i = 0; i < n; ++i)
-    dst[i] = 0;
-}
-
 // One pixel whose source begins at column sx, for n_x taps side by side: zeros outside the image.
 static inline void sweep_copy_run(float *dst, const float *row, int64_t sx, int64_t n_x,
                                   int64_t src_w, int64_t c)
@@ -201,57 +186,86 @@ static inline void sweep_copy_run(float *dst, const float *row, int64_t sx, int6
   int64_t lo = sx < 0 ? sweep_min(-sx, n_x) : 0;
   int64_t hi = sx + n_x > src_w ? src_w - sx : n_x;
   hi = hi < lo ? lo : hi;
-  sweep_zero(dst, lo * c);
-  sweep_copy(dst + lo * c, row + (sx + lo) * c, (hi - lo) * c);
-  sweep_zero(dst + hi * c, (n_x - hi) * c);
+  simd_zero(dst, lo * c);
+  simd_copy(dst + lo * c, row + (sx + lo) * c, (hi - lo) * c);
+  simd_zero(dst + hi * c, (n_x - hi) * c);
 }
 
-// Pointers of one pixel, at grid position (gy, gx) of an image.
-static inline void sweep_fill_pixel(const Sweep *p, const TapClass *y, const TapClass *x,
-                                    const float *image, int64_t gy, int64_t gx,
-                                    const float **rows, float **copies)
+// Pointers of n neighbouring pixels for one tap each: columns sx and on of a source row, or NULL
+// for one outside the image.
+static inline void sweep_point(const Sweep *p, const float *row, int64_t sx, int64_t n,
+                               const float **rows)
 {
-  const int64_t c = p->src_c, src_h = p->y.src_size, src_w = p->x.src_size;
+  const int64_t c = p->src_c, step = p->x.src_step, src_w = p->x.src_size;
+  const float *zeros = p->zeros;
+  if (!row) {
+    for (int64_t i = 0; i < n; ++i)
+      rows[i] = zeros;
+  } else if (sx >= 0 && sx + (n - 1) * step < src_w) {
+    for (int64_t i = 0; i < n; ++i)
+      rows[i] = row + (sx + i * step) * c;
+  } else {
+    for (int64_t i = 0; i < n; ++i, sx += step)
+      rows[i] = sx >= 0 && sx < src_w ? row + sx * c : zeros;
+  }
+}
+
+// The same for one row of taps each, side by side in the source, copied where that leaves the
+// image or is_copied. Returns the end of the copies, `next_copy` apart.
+static inline float *sweep_point_runs(const Sweep *p, const TapClass *x, const float *row,
+                                      int64_t sx, int64_t n, const float **rows, float *copies,
+                                      int64_t next_copy)
+{
+  const int64_t c = p->src_c, src_w = p->x.src_size, run = x->n_taps * c;
+  const bool is_copied = p->mode == SWEEP_COPY;
+  for (int64_t i = 0; i < n; ++i, sx += p->x.src_step) {
+    const bool inside = sx >= 0 && sx + x->n_taps <= src_w;
+    if (!is_copied && (!row || inside)) {
+      rows[i] = row ? row + sx * c : p->zeros;
+      continue;
+    }
+    if (!is_copied)
+      rows[i] = copies;
+    if (!row)
+      simd_zero(copies, run);
+    else if (inside)
+      simd_copy(copies, row + sx * c, run);
+    else
+      sweep_copy_run(copies, row, sx, x->n_taps, src_w, c);
+    copies += next_copy;
+  }
+  return copies;
+}
+
+// All pointers to the source of n pixels of one grid row: to rows[segment * CORE_ROWS + i].
+static inline void sweep_fill(const Sweep *p, const TapClass *y, const TapClass *x,
+                              const float *image, int64_t gy, int64_t gx, int64_t n,
+                              const float **rows, float **copies)
+{
   const int32_t *off_y = p->y.offset + y->first_tap, *off_x = p->x.offset + x->first_tap;
-  const int64_t sy0 = gy * p->y.src_step, sx0 = gx * p->x.src_step;
+  const int64_t k = (int64_t)y->n_taps * x->n_taps * p->src_c;
   if (y->n_taps == 0 || x->n_taps == 0)
     return;
-  const int64_t first = sx0 + off_x[0], last = sx0 + off_x[x->n_taps - 1];
-  if (p->mode == SWEEP_TAPS) {
-    bool inside = first >= 0 && last < src_w;
-    for (int32_t ty = 0; ty < y->n_taps; ++ty) {
-      int64_t sy = sy0 + off_y[ty];
-      bool row_inside = sy >= 0 && sy < src_h;
-      const float *row = image + (sy * src_w + sx0) * c;
-      for (int32_t tx = 0; tx < x->n_taps; ++tx, rows += CORE_ROWS) {
-        int64_t sx = sx0 + off_x[tx];
-        *rows = row_inside && (inside || (sx >= 0 && sx < src_w)) ? row + off_x[tx] * c : p->zeros;
-      }
-    }
-    return;
-  }
-  const int64_t run = x->n_taps * c;
   if (p->mode == SWEEP_COPY)
-    *rows = *copies;
+    for (int64_t i = 0; i < n; ++i)
+      rows[i] = *copies + i * k;
   for (int32_t ty = 0; ty < y->n_taps; ++ty) {
-    int64_t sy = sy0 + off_y[ty];
-    const float *row = image + sy * src_w * c;
-    bool row_inside = sy >= 0 && sy < src_h, inside = first >= 0 && last < src_w;
-    if (p->mode == SWEEP_RUNS && (!row_inside || inside)) {
-      *rows = row_inside ? row + first * c : p->zeros;
+    const int64_t sy = gy * p->y.src_step + off_y[ty], sx = gx * p->x.src_step;
+    const float *row =
+      sy >= 0 && sy < p->y.src_size ? image + sy * p->x.src_size * p->src_c : NULL;
+    if (p->mode == SWEEP_TAPS) {
+      for (int32_t tx = 0; tx < x->n_taps; ++tx, rows += CORE_ROWS)
+        sweep_point(p, row, sx + off_x[tx], n, rows);
+    } else if (p->mode == SWEEP_RUNS) {
+      *copies = sweep_point_runs(p, x, row, sx + off_x[0], n, rows, *copies,
+                                 x->n_taps * p->src_c);
+      rows += CORE_ROWS;
     } else {
-      if (p->mode == SWEEP_RUNS)
-        *rows = *copies;
-      if (!row_inside)
-        sweep_zero(*copies, run);
-      else if (inside)
-        sweep_copy(*copies, row + first * c, run);
-      else
-        sweep_copy_run(*copies, row, first, x->n_taps, src_w, c);
-      *copies += run;
+      sweep_point_runs(p, x, row, sx + off_x[0], n, rows, *copies + ty * x->n_taps * p->src_c, k);
     }
-    rows += p->mode == SWEEP_RUNS ? CORE_ROWS : 0;
   }
+  if (p->mode == SWEEP_COPY)
+    *copies += n * k;
 }
 
 // Sums of m pixels with their pointers filled in: columns j0 .. j0+n-1 of this round.
@@ -327,13 +341,19 @@ static void sweep_task(void *context, int task, int worker)
   float *copies = w.copies;
   for (int64_t i = 0; i < m; i += height) {
     const float **rows = w.rows + i / height * segments * CORE_ROWS;
-    for (int64_t r = 0; r < height && i + r < m; ++r) {
+    const int64_t end = sweep_min(height, m - i);
+    for (int64_t r = 0; r < end;) {
+      const int64_t count = sweep_min(end - r, x->n_grid - gx);
       const float *image = p->src + sample * image_src * p->src_c + group * p->k_c;
-      sweep_fill_pixel(p, y, x, image, gy, gx, rows + r, &copies);
-      int64_t dst_y = y->dst0 + gy * p->y.dst_step, dst_x = x->dst0 + gx * p->x.dst_step;
-      w.c[i + r] = p->dst + ((sample * p->dst_h + dst_y) * p->dst_w + dst_x) * p->dst_c +
+      sweep_fill(p, y, x, image, gy, gx, count, rows + r, &copies);
+      const int64_t dst_y = y->dst0 + gy * p->y.dst_step, dst_x = x->dst0 + gx * p->x.dst_step;
+      float *dst = p->dst + ((sample * p->dst_h + dst_y) * p->dst_w + dst_x) * p->dst_c +
                    group * p->n_c + p->col0 + j0;
-      if (++gx == x->n_grid) {
+      for (int64_t q = 0; q < count; ++q)
+        w.c[i + r + q] = dst + q * p->x.dst_step * p->dst_c;
+      r += count;
+      gx += count;
+      if (gx == x->n_grid) {
         gx = 0;
         if (++gy == y->n_grid) {
           gy = 0;
@@ -351,7 +371,7 @@ static void sweep_run(Sweep *p, char *scratch, Pool *pool)
   sweep_lay_out(p, scratch, pool_threads(pool));
   taps_fill(&p->y, p->forward, p->dst_h, s->kh, s->sh, s->dh, s->pt);
   taps_fill(&p->x, p->forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
-  sweep_zero(p->zeros, p->mode == SWEEP_RUNS ? s->kw * p->k_c : p->k_c);
+  simd_zero(p->zeros, p->mode == SWEEP_RUNS ? s->kw * p->k_c : p->k_c);
   int64_t work = (int64_t)s->n * s->oh * s->ow * s->oc * s->kh * s->kw * (s->ic / s->groups);
   if (2 * work < CORE_SERIAL_FLOPS)
     pool = NULL;

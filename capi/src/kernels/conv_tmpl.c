@@ -4,6 +4,8 @@
 // Forward and input gradient are sweeps, see conv_sweep.h. The filter gradient is the product of
 // dy, transposed, with the windows of x: [oc, pixels] [pixels, taps * ic]. Pixels are cut into
 // chunks by the shape only; chunks add up in a tree whose form depends on their number only.
+// Windows of a few elements are not worth packing: there the transposed product is computed, for
+// which the windows are read from padded copies of the image rows, and dy in place.
 #include "kernels/conv.h"
 
 #include "kernels/conv_sweep.h"
@@ -15,6 +17,8 @@ enum {
   FILTER_TASKS = 16,                  // wanted
   FILTER_PARTIALS = 2 * 1024 * 1024,  // floats of all chunks' partial sums, at most
   FILTER_REDUCE = 16 * 1024,          // elements of one task of the reduction
+  FILTER_FEW = 64,                    // elements of a window that are few
+  FILTER_FEW_BLOCK = 16 * 1024,       // floats of dy at a time there, about
 };
 
 typedef struct {
@@ -24,8 +28,10 @@ typedef struct {
   bool accumulate;
   int64_t m, n;           // of one group: filters, taps * channels
   int64_t pixels, pixels_per_chunk, chunks;
+  bool is_few;            // partials are [chunks, n, oc], and chunks whole rows of dy
+  int64_t block_rows;     // of dy, at a time
   int64_t block;          // pixels at a time
-  bool pack_a, pack_b;
+  bool is_pointwise, pack_a, pack_b;
   int64_t task_rows, task_cols, row_tasks, col_tasks;
   float *partials;        // [chunks, oc, n]; unused for one chunk
   char *workers;
@@ -33,16 +39,38 @@ typedef struct {
 } FilterGrad;
 
 typedef struct {
-  float *a, *b;
+  float *a, *b; // packed; of few: padded image rows, last panel
   const float **rows;
   float **c;
 } FilterWork;
+
+// Padded rows of x that block_rows rows of dy see: [rows, columns, ic].
+static int64_t padded_columns(const ConvShape *s)
+{
+  return (int64_t)(s->ow - 1) * s->sw + (int64_t)(s->kw - 1) * s->dw + 1;
+}
+
+static int64_t padded_rows(const ConvShape *s, int64_t block_rows)
+{
+  return (block_rows - 1) * s->sh + (int64_t)(s->kh - 1) * s->dh + 1;
+}
 
 static FilterWork lay_out_work(const FilterGrad *p, char *scratch, size_t *bytes)
 {
   char *at = scratch;
   const int64_t rows = core_ceil(p->task_rows, CORE_ROWS) * CORE_ROWS;
   FilterWork w;
+  if (p->is_few) {
+    const ConvShape *s = p->s;
+    const int64_t strips = core_ceil(p->n, CORE_ROWS);
+    w.a = core_take(&at, (size_t)(padded_rows(s, p->block_rows) * padded_columns(s) * s->ic) *
+                           sizeof(float));
+    w.b = core_take(&at, (size_t)(CORE_COLS * p->block_rows * s->ow) * sizeof(float));
+    w.rows = core_take(&at, (size_t)(strips * CORE_ROWS * p->block_rows) * sizeof *w.rows);
+    w.c = core_take(&at, (size_t)p->n * sizeof *w.c);
+    *bytes = (size_t)(at - scratch);
+    return w;
+  }
   w.a = core_take(&at, p->pack_a ? (size_t)(rows * p->block) * sizeof(float) : 0);
   w.b = core_take(&at, (size_t)core_packed_floats(p->block, p->pack_b ? p->task_cols : CORE_COLS) *
                          sizeof(float));
@@ -71,9 +99,17 @@ static FilterGrad plan_filter_grad(const ConvShape *s)
                           CORE_B_FLOATS / FILTER_K / CORE_COLS * CORE_COLS);
   // Rows of both operands in place where some 32 pixels of them fit the first-level cache.
   int64_t in_place = FILTER_IN_PLACE / (s->oc + s->ic > 0 ? s->oc + s->ic : 1);
-  if (is_pointwise(s) && in_place >= 32) {
+  p.is_pointwise = is_pointwise(s);
+  if (p.is_pointwise && in_place >= 32) {
     p.pack_a = p.pack_b = false;
     p.block = sweep_min(in_place, FILTER_K);
+  }
+  p.is_few = !p.is_pointwise && s->groups == 1 && p.n <= FILTER_FEW && p.pixels > 0;
+  if (p.is_few) {
+    p.block_rows = FILTER_FEW_BLOCK / ((int64_t)s->ow * s->oc);
+    p.block_rows = p.block_rows < 1 ? 1 : sweep_min(p.block_rows, s->oh);
+    p.task_rows = p.m;
+    p.task_cols = p.n;
   }
   p.row_tasks = core_ceil(p.m, p.task_rows);
   p.col_tasks = core_ceil(p.n, p.task_cols);
@@ -81,7 +117,8 @@ static FilterGrad plan_filter_grad(const ConvShape *s)
   int64_t chunks = sweep_min(FILTER_TASKS / tasks, FILTER_PARTIALS / (size > 0 ? size : 1));
   chunks = sweep_min(chunks, 2 * p.pixels * s->oc * p.n / (8 * CORE_SERIAL_FLOPS));
   chunks = chunks < 1 ? 1 : chunks;
-  p.pixels_per_chunk = core_ceil(core_ceil(p.pixels, chunks), 8) * 8;
+  const int64_t unit = p.is_few ? s->ow : 8;
+  p.pixels_per_chunk = core_ceil(core_ceil(p.pixels, chunks), unit) * unit;
   p.chunks = p.pixels > 0 ? core_ceil(p.pixels, p.pixels_per_chunk) : 1;
   lay_out_work(&p, NULL, &p.worker_bytes);
   return p;
@@ -90,70 +127,81 @@ static FilterGrad plan_filter_grad(const ConvShape *s)
 static size_t lay_out_filter_grad(FilterGrad *p, char *scratch, int threads)
 {
   char *at = scratch;
-  size_t partials = p->chunks > 1 ? (size_t)(p->chunks * p->s->oc * p->n) * sizeof(float) : 0;
+  size_t partials = p->chunks > 1 || p->is_few ? (size_t)(p->chunks * p->s->oc * p->n) * sizeof(float) : 0;
   p->partials = core_take(&at, partials);
   p->workers = at;
   return (size_t)(at - scratch) + p->worker_bytes * (size_t)(threads < 1 ? 1 : threads);
 }
 
-// Packs, for count pixels from p0 on, `width` columns that lie in one tap, or in several side by
-// side in memory, beginning with channel-within-the-row e (tap kx * channels + channel).
-static void pack_piece(const FilterGrad *p, int64_t group, int64_t p0, int64_t count, int64_t ky,
-                       int64_t e, int64_t width, float *dst)
+// Row of packed panels: `count` floats (src NULL: zeros) to columns col and up of row k, where the
+// panels have dst_k rows.
+static inline void put_row(float *dst, int64_t dst_k, int64_t k, int64_t col, const float *src,
+                           int64_t count)
 {
-  const ConvShape *s = p->s;
-  const int64_t cg = s->ic / s->groups, kx = e / cg, channel = group * cg + e % cg;
-  int64_t sample = p0 / ((int64_t)s->oh * s->ow), oy = p0 / s->ow % s->oh, ox = p0 % s->ow;
   while (count > 0) {
-    const int64_t here = sweep_min(count, s->ow - ox);
-    const int64_t iy = oy * s->sh + ky * s->dh - s->pt;
-    if (iy < 0 || iy >= s->ih) {
-      for (int64_t i = 0; i < here; ++i, dst += CORE_COLS)
-        sweep_zero(dst, width);
+    const int64_t in_panel = col % CORE_COLS, n = sweep_min(count, CORE_COLS - in_panel);
+    float *to = dst + (col - in_panel) * dst_k + k * CORE_COLS + in_panel;
+    if (src) {
+      simd_copy(to, src, n);
+      src += n;
     } else {
-      const float *row = p->x + (sample * s->ih + iy) * s->iw * s->ic;
-      int64_t ix = ox * s->sw + kx * s->dw - s->pl;
-      // A piece of several taps reaches to the right by whole pixels.
-      const int64_t begin = e % cg, last_tap = (begin + width - 1) / cg;
-      for (int64_t i = 0; i < here; ++i, ix += s->sw, dst += CORE_COLS) {
-        if (ix >= 0 && ix + last_tap < s->iw) {
-          sweep_copy(dst, row + ix * s->ic + channel, width);
-          continue;
-        }
-        int64_t lo = ix < 0 ? sweep_min(-ix * cg - begin, width) : 0;
-        int64_t hi = sweep_min((s->iw - ix) * cg - begin, width);
-        lo = lo < 0 ? 0 : lo;
-        hi = hi < lo ? lo : hi;
-        sweep_zero(dst, lo);
-        sweep_copy(dst + lo, row + ix * s->ic + channel + lo, hi - lo);
-        sweep_zero(dst + hi, width - hi);
-      }
+      simd_zero(to, n);
     }
-    count -= here;
-    ox = 0;
-    if (++oy == s->oh) {
-      oy = 0;
-      ++sample;
-    }
+    col += n;
+    count -= n;
   }
 }
 
-// Columns j0 .. j0+n-1 of the windows of count pixels, as panels.
+// The same for floats [from, to) of a window row that begins at pixel ix of an image row; outside
+// the image there are zeros.
+static inline void put_window_row(const FilterGrad *p, float *dst, int64_t dst_k, int64_t k,
+                                  int64_t col, const float *row, int64_t ix, int64_t from,
+                                  int64_t to)
+{
+  const int64_t c = p->s->ic;
+  int64_t lo = sweep_min(ix < 0 ? -ix * c : 0, to), hi = sweep_min((p->s->iw - ix) * c, to);
+  lo = lo < from ? from : lo;
+  hi = hi < lo ? lo : hi;
+  put_row(dst, dst_k, k, col, NULL, lo - from);
+  put_row(dst, dst_k, k, col + lo - from, row + ix * c + lo, hi - lo);
+  put_row(dst, dst_k, k, col + hi - from, NULL, to - hi);
+}
+
+// Columns j0 .. j0+n-1 of the windows of count pixels from p0 on, as panels.
 static void pack_windows(const FilterGrad *p, int64_t group, int64_t p0, int64_t count, int64_t j0,
                          int64_t n, float *dst)
 {
   const ConvShape *s = p->s;
-  const int64_t cg = s->ic / s->groups, row = s->kw * cg;
-  const int64_t joined = s->groups == 1 && s->dw == 1 ? row : cg;
-  for (int64_t j = 0; j < n; j += CORE_COLS, dst += CORE_COLS * count) {
-    const int64_t width = sweep_min(CORE_COLS, n - j);
-    for (int64_t i = 0; i < width;) {
-      const int64_t at = j0 + j + i, piece = sweep_min(joined - at % joined, width - i);
-      pack_piece(p, group, p0, count, at / row, at % row, piece, dst + i);
-      i += piece;
+  const int64_t cg = s->ic / s->groups, run = s->kw * cg;
+  // Taps side by side are one piece of a window row.
+  const bool is_joined = s->groups == 1 && s->dw == 1;
+  const int64_t piece = is_joined ? run : cg, end = j0 + n, padding = -n & (CORE_COLS - 1);
+  if (count == 0)
+    return;
+  int64_t sample = p0 / ((int64_t)s->oh * s->ow), oy = p0 / s->ow % s->oh, ox = p0 % s->ow;
+  for (int64_t k = 0; k < count; ++k) {
+    for (int64_t at = j0; at < end;) {
+      const int64_t ky = at / run, in_run = at % run, kx = is_joined ? 0 : in_run / cg;
+      const int64_t from = is_joined ? in_run : in_run % cg, to = sweep_min(piece, from + end - at);
+      const int64_t iy = oy * s->sh + ky * s->dh - s->pt;
+      const int64_t ix = ox * s->sw + kx * s->dw - s->pl;
+      const float *row = p->x + (sample * s->ih + iy) * s->iw * s->ic + group * cg;
+      if (iy < 0 || iy >= s->ih || (!is_joined && (ix < 0 || ix >= s->iw)))
+        put_row(dst, count, k, at - j0, NULL, to - from);
+      else if (is_joined)
+        put_window_row(p, dst, count, k, at - j0, row, ix, from, to);
+      else
+        put_row(dst, count, k, at - j0, row + ix * s->ic + from, to - from);
+      at += to - from;
     }
-    for (int64_t k = 0; k < count && width < CORE_COLS; ++k)
-      sweep_zero(dst + k * CORE_COLS + width, CORE_COLS - width);
+    put_row(dst, count, k, n, NULL, padding);
+    if (++ox == s->ow) {
+      ox = 0;
+      if (++oy == s->oh) {
+        oy = 0;
+        ++sample;
+      }
+    }
   }
 }
 
@@ -190,7 +238,10 @@ static void filter_task(void *context, int task, int worker)
       w.rows[i / height * CORE_ROWS + i % height] =
         p->pack_a ? w.a + i / height * height * k + i % height : dy + i;
     if (p->pack_b) {
-      pack_windows(p, group, at, k, j0, n, w.b);
+      if (p->is_pointwise)
+        core_pack(p->x + at * s->ic + group * p->n + j0, s->ic, 1, k, n, CORE_COLS, k, w.b);
+      else
+        pack_windows(p, group, at, k, j0, n, w.b);
       q.b_panel = CORE_COLS * k;
     } else {
       q.b = p->x + at * s->ic + group * p->n + j0;
@@ -202,9 +253,70 @@ static void filter_task(void *context, int task, int worker)
         q.b_last = w.b;
       }
     }
+    // Blocks in place are read column by column, which the hardware does not see coming.
+    if (!p->pack_b && at + p->block < end) {
+      const int64_t next = sweep_min(p->block, end - at - p->block);
+      simd_prefetch(p->dy + (at + p->block) * s->oc, next * s->oc);
+      simd_prefetch(p->x + (at + p->block) * s->ic, next * s->ic);
+    }
     core_block(&q);
     at += p->block;
   } while (at < end);
+}
+
+// Copies `count` rows of the padded image of a sample, from padded row `first` on.
+static void pad_rows(const ConvShape *s, const float *image, int64_t first, int64_t count,
+                     float *dst)
+{
+  const int64_t columns = padded_columns(s);
+  const int64_t left = sweep_min(s->pl, columns), inside = sweep_min(s->iw, columns - left);
+  for (int64_t i = 0; i < count; ++i, dst += columns * s->ic) {
+    const int64_t iy = first + i - s->pt;
+    if (iy < 0 || iy >= s->ih) {
+      simd_zero(dst, columns * s->ic);
+      continue;
+    }
+    simd_zero(dst, left * s->ic);
+    simd_copy(dst + left * s->ic, image + iy * s->iw * s->ic, inside * s->ic);
+    simd_zero(dst + (left + inside) * s->ic, (columns - left - inside) * s->ic);
+  }
+}
+
+// One chunk where windows are few: partial [n, oc] += windows, transposed, times dy.
+static void few_task(void *context, int task, int worker)
+{
+  const FilterGrad *p = context;
+  const ConvShape *s = p->s;
+  size_t unused;
+  FilterWork w = lay_out_work(p, p->workers + (size_t)worker * p->worker_bytes, &unused);
+  const int64_t height = core_strip_rows(p->n), columns = padded_columns(s);
+  for (int64_t i = 0; i < p->n; ++i) {
+    const int64_t in_row = i % (s->kw * s->ic);
+    const float *at = w.a + (i / (s->kw * s->ic) * s->dh * columns + in_row / s->ic * s->dw) * s->ic +
+                      in_row % s->ic;
+    const float **rows = w.rows + i / height * CORE_ROWS * p->block_rows + i % height;
+    for (int64_t r = 0; r < p->block_rows; ++r)
+      rows[r * CORE_ROWS] = at + r * s->sh * columns * s->ic;
+    w.c[i] = p->partials + (task * p->n + i) * s->oc;
+  }
+  CoreBlock q = {.m = p->n, .n = s->oc, .rows = w.rows, .strip_step = CORE_ROWS * p->block_rows,
+                 .seg_len = s->ow, .a_step = (int64_t)s->sw * s->ic, .b_panel = CORE_COLS,
+                 .b_step = s->oc, .c = w.c, .act = KACT_NONE};
+  const int64_t first = task * p->pixels_per_chunk / s->ow;
+  const int64_t end = sweep_min((int64_t)s->n * s->oh, first + p->pixels_per_chunk / s->ow);
+  for (int64_t at = first; at < end; at += q.n_seg) {
+    const int64_t sample = at / s->oh, oy = at % s->oh, part = s->oc % CORE_COLS;
+    q.n_seg = sweep_min(sweep_min(p->block_rows, end - at), s->oh - oy);
+    q.accumulate = at > first;
+    q.b = p->dy + at * s->ow * s->oc;
+    pad_rows(s, p->x + sample * s->ih * s->iw * s->ic, oy * s->sh, padded_rows(s, q.n_seg), w.a);
+    if (part % SIMD_LANES) {
+      core_pack(q.b + s->oc - part, s->oc, 1, q.n_seg * s->ow, part, CORE_COLS, q.n_seg * s->ow,
+                w.b);
+      q.b_last = w.b;
+    }
+    core_block(&q);
+  }
 }
 
 // dw (+)= the chunks' sums, added in pairs of neighbours, pairs of pairs and so on.
@@ -222,8 +334,10 @@ static void reduce_task(void *context, int task, int worker)
         a[i] += b[i];
     }
   }
-  for (int64_t i = 0; i < n; ++i)
-    p->dw[from + i] = p->partials[from + i] + (p->accumulate ? p->dw[from + i] : 0);
+  for (int64_t i = from; i < from + n; ++i) {
+    float *dw = p->dw + (p->is_few ? i % p->s->oc * p->n + i / p->s->oc : i);
+    *dw = p->partials[i] + (p->accumulate ? *dw : 0);
+  }
 }
 
 static size_t filter_grad_scratch(const ConvShape *s, int threads)
@@ -247,8 +361,8 @@ static void filter_grad(const ConvShape *s, const float *x, const float *dy, flo
   lay_out_filter_grad(&p, scratch, pool_threads(pool));
   if (2 * p.pixels * s->oc * p.n < CORE_SERIAL_FLOPS)
     pool = NULL;
-  pool_run(pool, (int)(p.chunks * s->groups * p.col_tasks * p.row_tasks), filter_task, &p);
-  if (p.chunks > 1)
+  pool_run(pool, (int)(p.chunks * s->groups * p.col_tasks * p.row_tasks), p.is_few ? few_task : filter_task, &p);
+  if (p.chunks > 1 || p.is_few)
     pool_run(pool, (int)core_ceil(s->oc * p.n, FILTER_REDUCE), reduce_task, &p);
 }
 

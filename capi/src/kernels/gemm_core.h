@@ -71,14 +71,9 @@ static inline void *core_take(char **scratch, size_t bytes)
 }
 
 #define core_block KERNEL_PASTE(core_block, KERNEL_ISA)
-#define core_pack_rows KERNEL_PASTE(core_pack_rows, KERNEL_ISA)
 #define core_pack KERNEL_PASTE(core_pack, KERNEL_ISA)
 
 void core_block(const CoreBlock *q);
-
-// Copies k rows of `width` <= panel floats, `step` apart, to rows of `panel` floats, zeros behind.
-void core_pack_rows(const float *src, int64_t step, int64_t k, int64_t width, int64_t panel,
-                    float *dst);
 
 // Element (k, j) of the source stands at src[k * k_step + j * j_step]. Packs k x n of it into
 // panels of `panel` columns, panel p at dst + p * panel * dst_k, zeros behind column n.

@@ -156,45 +156,69 @@ void core_block(const CoreBlock *q)
   }
 }
 
-void core_pack_rows(const float *src, int64_t step, int64_t k, int64_t width, int64_t panel,
-                    float *dst)
+// Whole vectors and an element-wise rest. A row of a panel lower than a vector is stored as one
+// vector, whose excess the next row covers, unless it is the last.
+static void pack_rows(const float *src, int64_t k_step, int64_t k, int64_t n, int64_t panel,
+                      int64_t dst_k, float *dst)
 {
-  for (int64_t e = 0; e < k; ++e, src += step, dst += panel) {
+  const bool is_narrow = panel < SIMD_LANES && k_step >= SIMD_LANES;
+  // Row by row of the source: memory is read in order.
+  for (int64_t e = 0; e < k; ++e, src += k_step, dst += panel) {
+    float *to = dst;
     int64_t j = 0;
-    for (; j + SIMD_LANES <= width; j += SIMD_LANES)
-      simd_store(dst + j, simd_load(src + j));
-    for (; j < width; ++j)
-      dst[j] = src[j];
-    for (; j < panel; ++j)
-      dst[j] = 0;
+    if (is_narrow && e + 1 < k) {
+      for (; j + panel <= n; j += panel, to += panel * dst_k)
+        simd_store(to, simd_load(src + j));
+    } else if (panel == CORE_COLS) {
+      for (; j + CORE_COLS <= n; j += CORE_COLS, to += CORE_COLS * dst_k)
+        SIMD_UNROLL
+        for (int v = 0; v < SIMD_TILE_VECTORS; ++v)
+          simd_store(to + v * SIMD_LANES, simd_load(src + j + v * SIMD_LANES));
+    }
+    for (; j < n; j += panel, to += panel * dst_k) {
+      int64_t width = n - j < panel ? n - j : panel;
+      simd_copy(to, src + j, width);
+      simd_zero(to + width, panel - width);
+    }
   }
+}
+
+static void pack_columns(const float *from, int64_t k_step, int64_t j_step, int64_t k,
+                         int64_t width, int64_t panel, float *dst)
+{
+  int64_t e = 0;
+  for (; k_step == 1 && e + 4 <= k; e += 4) {
+    int64_t i = 0;
+    for (; i + 4 <= width; i += 4)
+      simd_transpose4(from + i * j_step + e, j_step, dst + e * panel + i, panel);
+    for (; i < width; ++i)
+      for (int64_t r = e; r < e + 4; ++r)
+        dst[r * panel + i] = from[i * j_step + r];
+  }
+  for (; e < k; ++e)
+    for (int64_t i = 0; i < width; ++i)
+      dst[e * panel + i] = from[i * j_step + e * k_step];
+  for (e = 0; e < k && width < panel; ++e)
+    simd_zero(dst + e * panel + width, panel - width);
 }
 
 void core_pack(const float *src, int64_t k_step, int64_t j_step, int64_t k, int64_t n,
                int64_t panel, int64_t dst_k, float *dst)
 {
-  for (int64_t j = 0; j < n; j += panel, dst += panel * dst_k) {
-    const float *from = src + j * j_step;
-    int64_t width = n - j < panel ? n - j : panel;
-    if (j_step == 1) {
-      core_pack_rows(from, k_step, k, width, panel, dst);
-      continue;
-    }
-    // Some rows of the panel at a time, so that its lines are still near when they are full.
-    enum { ROWS = 64 };
-    for (int64_t e0 = 0; e0 < k; e0 += ROWS) {
-      int64_t e1 = e0 + ROWS < k ? e0 + ROWS : k;
-      for (int64_t i = 0; i < width; ++i)
-        for (int64_t e = e0; e < e1; ++e)
-          dst[e * panel + i] = from[i * j_step + e * k_step];
-      for (int64_t i = width; i < panel; ++i)
-        for (int64_t e = e0; e < e1; ++e)
-          dst[e * panel + i] = 0;
-    }
+  if (j_step == 1) {
+    pack_rows(src, k_step, k, n, panel, dst_k, dst);
+    return;
   }
+  for (int64_t j = 0; j < n; j += panel, dst += panel * dst_k)
+    pack_columns(src + j * j_step, k_step, j_step, k, n - j < panel ? n - j : panel, panel, dst);
 }
 
 // --- whole products ---
+
+static int64_t min64(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
+}
 
 // Tile of dot products, vectors along k.
 enum { DOT_ROWS = 3, DOT_COLS = SIMD_LANES == 4 ? 2 : 4, DOT_MAX_ROWS = 12 };
@@ -204,7 +228,7 @@ typedef struct {
   const float *a, *b, *bias;
   float *c;
   bool accumulate, pack_a, pack_b;
-  int64_t task_rows, task_cols, row_tasks;
+  int64_t task_rows, task_cols, row_tasks, block_k;
   size_t worker_bytes;
   char *scratch;
 } Product;
@@ -295,7 +319,7 @@ typedef struct {
 static Work lay_out(const Product *p, char *scratch, size_t *bytes)
 {
   char *at = scratch;
-  int64_t strips = core_ceil(p->task_rows, CORE_ROWS), k = p->s->k < CORE_K ? p->s->k : CORE_K;
+  const int64_t strips = core_ceil(p->task_rows, CORE_ROWS), k = p->block_k;
   Work w;
   w.a = core_take(&at, p->pack_a ? (size_t)(p->task_rows * k) * sizeof(float) : 0);
   int64_t cols = p->pack_b ? p->task_cols : CORE_COLS;
@@ -318,8 +342,8 @@ static void product_task(void *context, int task, int worker)
   int64_t height = core_strip_rows(m);
   for (int64_t i = 0; i < m; ++i)
     w.c[i] = p->c + (i0 + i) * s->c_row + j0;
-  for (int64_t k0 = 0; k0 < s->k; k0 += CORE_K) {
-    int64_t k = s->k - k0 < CORE_K ? s->k - k0 : CORE_K;
+  for (int64_t k0 = 0; k0 < s->k; k0 += p->block_k) {
+    int64_t k = min64(s->k - k0, p->block_k);
     bool is_last = k0 + k == s->k;
     CoreBlock q = {.m = m, .n = n, .rows = w.rows, .strip_step = CORE_ROWS, .n_seg = 1,
                    .seg_len = k, .a_step = p->pack_a ? height : s->a_col, .c = w.c,
@@ -354,30 +378,26 @@ static void product_task(void *context, int task, int worker)
   }
 }
 
-static int64_t min64(int64_t a, int64_t b)
-{
-  return a < b ? a : b;
-}
-
 // Chooses what to pack and how to cut, by the shape only.
 static Product plan(const GemmShape *s)
 {
   Product p = {.s = s};
-  int64_t k = min64(s->k, CORE_K);
   if (is_dot(s)) {
     p.task_cols = core_ceil(CORE_SERIAL_FLOPS, 2 * (s->m * s->k + 1));
     p.task_cols = core_ceil(p.task_cols, DOT_COLS) * DOT_COLS;
     p.row_tasks = 1;
     return p;
   }
-  // Rows of B in place cost nothing when each is read by few strips, or all stay in cache.
-  p.pack_b = s->b_col != 1 || (s->m > 2 * CORE_ROWS && k * s->n > CORE_B_FLOATS / 8);
+  // Rows of B in place cost nothing when each is read by few strips and all stay in cache.
+  const bool is_low = s->m <= 4 * CORE_ROWS;
+  p.pack_b = s->b_col != 1 || s->k * s->n > (is_low ? CORE_B_FLOATS : CORE_B_FLOATS / 8);
   p.pack_a = s->a_col != 1 && s->n > 2 * CORE_COLS && s->k > 4 * CORE_ROWS;
+  // Packing for few rows is limited by memory: longer pieces of the rows of B, fewer of them.
+  p.block_k = min64(s->k, is_low && s->b_col == 1 ? CORE_K / 4 : CORE_K);
   p.task_cols = core_ceil(s->n, CORE_COLS) * CORE_COLS;
   p.task_rows = 32 * CORE_ROWS;
-  int64_t most_cols = CORE_B_FLOATS / (k > 0 ? k : 1) / CORE_COLS * CORE_COLS;
-  most_cols = most_cols < CORE_COLS ? CORE_COLS : most_cols;
-  p.task_cols = min64(p.task_cols, most_cols);
+  int64_t most_cols = CORE_B_FLOATS / (p.block_k > 0 ? p.block_k : 1) / CORE_COLS * CORE_COLS;
+  p.task_cols = min64(p.task_cols, most_cols < CORE_COLS ? CORE_COLS : most_cols);
   // At least 16 tasks where each keeps enough work.
   while (core_ceil(s->m, p.task_rows) * core_ceil(s->n, p.task_cols) < 16) {
     bool rows = min64(s->m, p.task_rows) >= 16 * CORE_ROWS ||

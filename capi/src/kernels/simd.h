@@ -60,7 +60,6 @@ SIMD_INLINE Vec simd_splat(float x)
 }
 
 
-
 // v < lo ? lo : v > hi ? hi : v, lane by lane: NaN stays NaN.
 SIMD_INLINE Vec simd_clamp(Vec v, Vec lo, Vec hi)
 {
@@ -87,6 +86,48 @@ static inline float simd_act_lo(KernelAct act)
 static inline float simd_act_hi(KernelAct act)
 {
   return act == KACT_RELU6 ? 6 : act == KACT_RELU_N1_TO_1 ? 1 : INFINITY;
+}
+
+// dst[i][j] = src[j][i] for 4 x 4 elements; rows of src and dst are so far apart.
+SIMD_INLINE void simd_transpose4(const float *src, int64_t src_step, float *dst, int64_t dst_step)
+{
+  typedef float Quad __attribute__((vector_size(16)));
+  typedef float QuadMem __attribute__((vector_size(16), aligned(4), may_alias));
+  Quad a = *(const QuadMem *)src, b = *(const QuadMem *)(src + src_step);
+  Quad c = *(const QuadMem *)(src + 2 * src_step), d = *(const QuadMem *)(src + 3 * src_step);
+  Quad ab_lo = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  Quad ab_hi = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  Quad cd_lo = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  Quad cd_hi = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  *(QuadMem *)dst = __builtin_shufflevector(ab_lo, cd_lo, 0, 1, 4, 5);
+  *(QuadMem *)(dst + dst_step) = __builtin_shufflevector(ab_lo, cd_lo, 2, 3, 6, 7);
+  *(QuadMem *)(dst + 2 * dst_step) = __builtin_shufflevector(ab_hi, cd_hi, 0, 1, 4, 5);
+  *(QuadMem *)(dst + 3 * dst_step) = __builtin_shufflevector(ab_hi, cd_hi, 2, 3, 6, 7);
+}
+
+// Asks for n floats that will be read soon.
+static inline void simd_prefetch(const float *p, int64_t n)
+{
+  for (int64_t i = 0; i < n; i += 16)
+    __builtin_prefetch(p + i);
+}
+
+static inline void simd_copy(float *dst, const float *src, int64_t n)
+{
+  int64_t i = 0;
+  for (; i + SIMD_LANES <= n; i += SIMD_LANES)
+    simd_store(dst + i, simd_load(src + i));
+  for (; i < n; ++i)
+    dst[i] = src[i];
+}
+
+static inline void simd_zero(float *dst, int64_t n)
+{
+  int64_t i = 0;
+  for (; i + SIMD_LANES <= n; i += SIMD_LANES)
+    simd_store(dst + i, (Vec){0});
+  for (; i < n; ++i)
+    dst[i] = 0;
 }
 
 // Sum of the lanes, in a fixed order.
