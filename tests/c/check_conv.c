@@ -121,9 +121,9 @@ static ConvShape random_shape(Check *c, int round)
 static void check_shape(Check *c, const ConvKernels *k, const ConvShape *s)
 {
   bool accumulate = check_int(c, 0, 1), has_bias = check_int(c, 0, 1);
-  check_case(c, "x[%d,%d,%d,%d] y[%d,%d,%d] k%dx%d s%dx%d d%dx%d pad %d,%d groups %d act %d bias %d "
-             "accumulate %d", s->n, s->ih, s->iw, s->ic, s->oh, s->ow, s->oc, s->kh, s->kw, s->sh,
-             s->sw, s->dh, s->dw, s->pt, s->pl, s->groups, s->act, has_bias, accumulate);
+  check_case(c, "x[%d,%d,%d,%d] y[%d,%d,%d] k%dx%d s%dx%d d%dx%d pad %d,%d groups %d act %d "
+             "bias %d accumulate %d", s->n, s->ih, s->iw, s->ic, s->oh, s->ow, s->oc, s->kh, s->kw,
+             s->sh, s->sw, s->dh, s->dw, s->pt, s->pl, s->groups, s->act, has_bias, accumulate);
   const int64_t n_x = (int64_t)s->n * s->ih * s->iw * s->ic;
   const int64_t n_y = (int64_t)s->n * s->oh * s->ow * s->oc;
   const int64_t n_w = (int64_t)s->oc * s->kh * s->kw * (s->ic / s->groups);
@@ -167,23 +167,46 @@ static void check_shape(Check *c, const ConvKernels *k, const ConvShape *s)
   }
 }
 
+// A result too large for caches takes another way to memory. One product each, so that results are
+// known to the bit.
+static void check_large(Check *c, const ConvKernels *k)
+{
+  ConvShape s = {.n = 1, .ih = 640, .iw = 640, .ic = 1, .oh = 640, .ow = 640, .oc = 16, .kh = 1,
+                 .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1, .groups = 1, .act = KACT_NONE};
+  check_case(c, "large");
+  const int64_t pixels = (int64_t)s.oh * s.ow;
+  const float *x = check_input(c, pixels, -1, 1), *w = check_input(c, s.oc, -1, 1);
+  for (int p = 0; p < CHECK_POOLS; ++p) {
+    Pool *pool = check_pool(c, p);
+    float *y = check_scratch(c, (size_t)(pixels * s.oc) * sizeof *y);
+    void *scratch = check_scratch(c, k->forward_scratch(&s, pool_threads(pool)));
+    k->forward(&s, x, w, NULL, y, scratch, pool);
+    for (int64_t i = 0; i < pixels * s.oc; ++i) {
+      if (y[i] != x[i / s.oc] * w[i % s.oc]) {
+        check_fail(c, "y[%lld] is %g", (long long)i, y[i]);
+        break;
+      }
+    }
+  }
+}
+
 // Convolutions of a network: `times` of the shape [n,in,in,ic] -> oc filters.
 typedef struct {
   int times, in, ic, oc, k, stride;
 } Layer;
 
 static const Layer mobilenet_v2[] = {
-  {1, 224, 3, 32, 3, 2},   {1, 112, 32, 16, 1, 1},  {1, 112, 16, 96, 1, 1}, {1, 56, 96, 24, 1, 1},
-  {2, 56, 24, 144, 1, 1},  {1, 56, 144, 24, 1, 1},  {1, 28, 144, 32, 1, 1}, {3, 28, 32, 192, 1, 1},
-  {2, 28, 192, 32, 1, 1},  {1, 14, 192, 64, 1, 1},  {4, 14, 64, 384, 1, 1}, {3, 14, 384, 64, 1, 1},
-  {1, 14, 384, 96, 1, 1},  {3, 14, 96, 576, 1, 1},  {2, 14, 576, 96, 1, 1}, {1, 7, 576, 160, 1, 1},
-  {3, 7, 160, 960, 1, 1},  {2, 7, 960, 160, 1, 1},  {1, 7, 960, 320, 1, 1}, {1, 7, 320, 1280, 1, 1},
-  {0},
+  {1, 224, 3, 32, 3, 2}, {1, 112, 32, 16, 1, 1}, {1, 112, 16, 96, 1, 1}, {1, 56, 96, 24, 1, 1},
+  {2, 56, 24, 144, 1, 1}, {1, 56, 144, 24, 1, 1}, {1, 28, 144, 32, 1, 1}, {3, 28, 32, 192, 1, 1},
+  {2, 28, 192, 32, 1, 1}, {1, 14, 192, 64, 1, 1}, {4, 14, 64, 384, 1, 1}, {3, 14, 384, 64, 1, 1},
+  {1, 14, 384, 96, 1, 1}, {3, 14, 96, 576, 1, 1}, {2, 14, 576, 96, 1, 1}, {1, 7, 576, 160, 1, 1},
+  {3, 7, 160, 960, 1, 1}, {2, 7, 960, 160, 1, 1}, {1, 7, 960, 320, 1, 1},
+  {1, 7, 320, 1280, 1, 1}, {0},
 };
 static const Layer vgg16[] = {
-  {1, 224, 3, 64, 3, 1},   {1, 224, 64, 64, 3, 1},  {1, 112, 64, 128, 3, 1}, {1, 112, 128, 128, 3, 1},
-  {1, 56, 128, 256, 3, 1}, {2, 56, 256, 256, 3, 1}, {1, 28, 256, 512, 3, 1}, {2, 28, 512, 512, 3, 1},
-  {3, 14, 512, 512, 3, 1}, {0},
+  {1, 224, 3, 64, 3, 1}, {1, 224, 64, 64, 3, 1}, {1, 112, 64, 128, 3, 1},
+  {1, 112, 128, 128, 3, 1}, {1, 56, 128, 256, 3, 1}, {2, 56, 256, 256, 3, 1},
+  {1, 28, 256, 512, 3, 1}, {2, 28, 512, 512, 3, 1}, {3, 14, 512, 512, 3, 1}, {0},
 };
 static const Layer mnist[] = {{1, 28, 1, 32, 3, 1}, {1, 14, 32, 64, 3, 1}, {0}};
 
@@ -255,6 +278,7 @@ void check_conv(Check *c)
     ConvShape s = random_shape(c, round);
     check_shape(c, k, &s);
   }
+  check_large(c, k);
   if (c->bench) {
     bench_network(c, k, "mnist", mnist, 32);
     bench_network(c, k, "mobilenet_v2", mobilenet_v2, 10);

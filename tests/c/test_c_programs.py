@@ -14,8 +14,9 @@ PROGRAMS = re.findall(r"^\s*'(test_\w+|check_kernels)':", (ROOT / "tests/c/meson
                       re.M)
 SANITIZERS = {
     "plain": [],
-    "asan": ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debugoptimized"],
-    "tsan": ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbuildtype=debugoptimized"],
+    "asan": ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debug",
+             "-Doptimization=1"],
+    "tsan": ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbuildtype=debug", "-Doptimization=1"],
 }
 
 
@@ -48,9 +49,10 @@ def case(golden: Path) -> Path:
 
 
 def check(folder: Path, program: str, case: Path) -> None:
+    arguments = ["--rounds", 40] if program == "check_kernels" else [case]
     env = dict(os.environ, ASAN_OPTIONS="detect_leaks=1", UBSAN_OPTIONS="halt_on_error=1",
                TSAN_OPTIONS="halt_on_error=1")
-    out = run(folder / "tests" / "c" / program, case, env=env)
+    out = run(folder / "tests" / "c" / program, *arguments, env=env)
     assert out.returncode == 0, out.stdout[-5000:]
 
 
@@ -67,3 +69,16 @@ def test_address_and_undefined_sanitizer(builds: dict, case: Path, program: str)
 @pytest.mark.parametrize("program", ["test_training", "test_plan"])
 def test_thread_sanitizer(builds: dict, case: Path, program: str) -> None:
     check(build(builds, "tsan"), program, case)
+
+
+def test_mutated_models(builds: dict, models: Path, golden: Path, tmp_path: Path) -> None:
+    """Thousands of damaged model files under the sanitizers: an error text or a working session."""
+    program = build(builds, "asan") / "tests" / "c" / "fuzz_load"
+    seeds = [models / "f_mnist_dense.circle", models / "t_resnet_tiny.circle",
+             golden / "cnn_softmax_cce_adam" / "model.circle",
+             golden / "mix_ops_mse_sum_sgd" / "model.circle",
+             golden / "circleplus" / "adam_cce_sum_all.circle"]
+    out = run(program, "-n", 100, "-s", 1, "-o", tmp_path / "saved.circle", *seeds,
+              env=dict(os.environ, UBSAN_OPTIONS="halt_on_error=1",
+                       ASAN_OPTIONS="allocator_may_return_null=1"))
+    assert out.returncode == 0, out.stdout[-5000:]

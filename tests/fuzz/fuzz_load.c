@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hostile model files: whatever the bytes are, loading ends in a graph or in an error text. What
-// loads is also put into checkpoint order and, with -o, saved with changed weights and read back.
+// loads is also put into checkpoint order, run, trained for two steps and, with -o, saved with
+// changed weights and read back.
 //
 //   fuzz_load FILE..                              replays files
-//   fuzz_load -n COUNT [-s SEED] [-o OUT] FILE..  mutates each file COUNT times; mutation i of a file
-//                                                 depends on SEED and i only
+//   fuzz_load -n COUNT [-s SEED] [-o OUT] FILE..  mutates each file COUNT times; mutation i of a
+//                                                 file depends on SEED and i only
 //
 // Build it with ASan and UBSan, which judge; with clang, -fsanitize=fuzzer takes the place of main
 // when FUZZ_LIBRARY is defined.
 #include "base/mem.h"
+#include "exec/predictor.h"
 #include "format/checkpoint.h"
 #include "format/model.h"
+#include "train/train.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +56,53 @@ static void save_changed(const Model *m)
   arena_drop(&arena);
 }
 
+enum { ROOM = 1 << 24, MOST = 8 }; // bytes of 2 samples of a small model's largest tensor
+
+// Models whose tensors got huge by mutation are valid, but not worth the time here.
+static bool is_small(const Graph *g)
+{
+  int64_t total = 0;
+  for (size_t i = 0; i < g->n_tensors; ++i) {
+    int64_t n = shape_numel(&g->tensors[i].shape);
+    if (n > 1 << 20)
+      return false;
+    total += n;
+  }
+  return total < 1 << 20 && g->n_inputs <= MOST && g->n_outputs <= MOST;
+}
+
+// Both engines on buffers of zeros; shapes they cannot work with must end in a text.
+static void infer_and_train(Model *m)
+{
+  static _Alignas(64) uint8_t zeros[ROOM];
+  const void *in[MOST], *labels[MOST];
+  void *out[MOST] = {0};
+  for (int i = 0; i < MOST; ++i)
+    in[i] = labels[i] = zeros;
+  Diag d = {0};
+  Predictor *p = NULL;
+  if (predictor_create(&m->graph, NULL, NULL, &p, &d) == ST_OK) {
+    if (is_small(predictor_graph(p)))
+      predictor_run(p, in, out);
+    predictor_destroy(p);
+  } else if (d.text[0] == '\0') {
+    abort();
+  }
+  TrainConfig c = {.learning_rate = 0.01f, .batch_size = 2, .loss = LOSS_KIND_CCE, .mean = true,
+                   .adam = true, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-7,
+                   .trainable = {.last_n = -1}, .keep_gradients = true};
+  Train *t = NULL;
+  d = (Diag){0};
+  if (train_create(m, NULL, &c, NULL, &t, &d) == ST_OK) {
+    TrainStep step = {.samples = train_samples(t), .inputs = in, .labels = labels, .update = true};
+    for (int k = 0; is_small(train_graph(t)) && k < 2; ++k)
+      train_run(t, &step);
+    train_destroy(t);
+  } else if (d.text[0] == '\0') {
+    abort();
+  }
+}
+
 static bool run(const uint8_t *data, size_t size)
 {
   uint8_t *bytes = mem_alloc(size);
@@ -75,6 +125,8 @@ static bool run(const uint8_t *data, size_t size)
   if (checkpoint_entries(&m->graph, &arena, &entries, &n, &d) != ST_OK)
     abort();
   arena_drop(&arena);
+  if (is_small(&m->graph))
+    infer_and_train(m);
   if (out_path)
     save_changed(m);
   model_destroy(m);

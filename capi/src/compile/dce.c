@@ -5,9 +5,8 @@
 #include "compile/passes.h"
 #include "ops/op.h"
 
-Status dce_pass(Graph *g, const PassOptions *o, Diag *d)
+Status dce_pass(Graph *g, Diag *d)
 {
-  (void)o;
   bool *needed = arena_array(g->arena, g->n_tensors, sizeof *needed);
   bool *keep = arena_array(g->arena, g->n_nodes, sizeof *keep);
   if (!needed || !keep)

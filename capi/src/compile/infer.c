@@ -10,23 +10,6 @@
 #include "base/mem.h"
 
 
-static Status check_declared(const Graph *g, const Node *n, Diag *d)
-{
-  for (int i = 0; i < n->n_out; ++i) {
-    const Tensor *t = &g->tensors[n->out[i]];
-    if (!t->has_declared)
-      continue;
-    bool same = t->declared.rank == t->shape.rank;
-    for (int k = 0; same && k < t->shape.rank; ++k)
-      same = t->declared.dim[k] < 0 || t->declared.dim[k] == t->shape.dim[k];
-    if (!same)
-      return diag_fail(d, ST_ERROR, "%s: output %d has shape %s, the model file declares %s",
-                       node_text(g, n).text, i, shape_text(&t->shape).text,
-                       shape_text(&t->declared).text);
-  }
-  return ST_OK;
-}
-
 // The value of SHAPE depends on shapes only, which are known here.
 static bool foldable(const Graph *g, const Node *n)
 {
@@ -77,7 +60,7 @@ static Status fold(Graph *g, Node *n, Diag *d)
   return ST_OK;
 }
 
-Status infer_pass(Graph *g, const PassOptions *o, Diag *d)
+Status infer_pass(Graph *g, Diag *d)
 {
   bool *keep = arena_array(g->arena, g->n_nodes, sizeof *keep);
   if (!keep)
@@ -85,8 +68,6 @@ Status infer_pass(Graph *g, const PassOptions *o, Diag *d)
   for (size_t i = 0; i < g->n_nodes; ++i) {
     Node *n = &g->nodes[i];
     TRY(n->op->infer(&(Infer){g, n, d}));
-    if (!o->reshaped)
-      TRY(check_declared(g, n, d));
     keep[i] = !foldable(g, n);
     if (!keep[i])
       TRY(fold(g, n, d));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compile/passes.h"
 
-Status passes_run(Graph *g, const PassOptions *o, Diag *d)
+Status passes_run(Graph *g, Diag *d)
 {
-#define PASS(name) TRY(name##_pass(g, o, d));
+#define PASS(name) TRY(name##_pass(g, d));
 #include "compile/passes.list"
 #undef PASS
   return ST_OK;

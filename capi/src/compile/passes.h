@@ -6,17 +6,12 @@
 
 #include "graph/graph.h"
 
-typedef struct {
-  // The shapes the file declares are not checked: the caller has given inputs other shapes.
-  bool reshaped;
-} PassOptions;
-
-#define PASS(name) Status name##_pass(Graph *g, const PassOptions *o, Diag *d) MUST_USE;
+#define PASS(name) Status name##_pass(Graph *g, Diag *d) MUST_USE;
 #include "compile/passes.list"
 #undef PASS
 
 // Runs them all.
-Status passes_run(Graph *g, const PassOptions *o, Diag *d) MUST_USE;
+Status passes_run(Graph *g, Diag *d) MUST_USE;
 
 // Keeps the nodes with keep[i], in order, and renumbers producers. Shared by passes.
 void graph_keep_nodes(Graph *g, const bool *keep);

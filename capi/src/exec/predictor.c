@@ -28,7 +28,7 @@ static Status build(Predictor *p, const Graph *model, const Shape *shapes, Diag 
       input->shape = shapes[i];
     input->batched = true;
   }
-  TRY(passes_run(g, &(PassOptions){.reshaped = shapes != NULL}, d));
+  TRY(passes_run(g, d));
   ProgramRequest r = {.graph = g,
                       .samples = 1,
                       .threads = pool_threads(p->pool),

@@ -91,6 +91,7 @@ size_t fb_written_field(const FbWriter *w, size_t table, int number)
   uint16_t distance;
   memcpy(&back, w->bytes + table, sizeof back);
   memcpy(&distance, w->bytes + table - (size_t)back + 4 + 2 * (size_t)number, sizeof distance);
+  assert(distance);
   return table + distance;
 }
 

@@ -30,7 +30,7 @@ enum { FB_WRITER_MAX_FIELDS = 16 };
 void fb_write_header(FbWriter *w, const char *identifier);
 // A table with its vtable; returns the table's position. Up to FB_WRITER_MAX_FIELDS fields.
 size_t fb_write_table(FbWriter *w, const FbSlot *slots, size_t n);
-// Position of a field of a table that has been written.
+// Position of a field that the table was written with.
 size_t fb_written_field(const FbWriter *w, size_t table, int number);
 // A vector of `n` elements of `size` bytes each, `elements` NULL: zeros; also a string's, with the
 // NUL that follows. Returns the position of its count; elements stand 4 bytes later.

@@ -194,8 +194,8 @@ static Status check_section(const Reader *r, enum Section section, uint64_t at, 
   uint64_t position = at + 4 * (uint64_t)r->h.n;
   if (end > r->h.other || position > end)
     return diag_fail(r->diag, ST_ERROR,
-                     "checkpoint '%s': the section of %s, offsets %llu to %llu, has no room for its "
-                     "table of %u entries",
+                     "checkpoint '%s': the section of %s, offsets %llu to %llu, has no room for "
+                     "its table of %u entries",
                      r->path, section_names[section], (unsigned long long)at,
                      (unsigned long long)end, r->h.n);
   for (size_t i = 0; i < r->h.n; ++i) {
@@ -218,7 +218,8 @@ static Status check_section(const Reader *r, enum Section section, uint64_t at, 
   }
   if (position != end)
     return diag_fail(r->diag, ST_ERROR,
-                     "checkpoint '%s': the section of %s should end at offset %llu, but ends at %llu",
+                     "checkpoint '%s': the section of %s should end at offset %llu, but ends at "
+                     "%llu",
                      r->path, section_names[section], (unsigned long long)end,
                      (unsigned long long)position);
   return ST_OK;

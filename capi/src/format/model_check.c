@@ -93,7 +93,8 @@ static Status check_uses(const Graph *g, const Node *n, const bool *defined, Dia
     const Tensor *t = &g->tensors[n->in[i]];
     if (t->producer < 0)
       return diag_fail(d, ST_ERROR,
-                       "%s: input %d ('%.70s') is no constant, no graph input and made by no operator",
+                       "%s: input %d ('%.70s') is no constant, no graph input and made by no "
+                       "operator",
                        node_text(g, n).text, i, t->name);
     return diag_fail(d, ST_ERROR, "%s: input %d ('%.70s') is made by a later operator, node %d",
                      node_text(g, n).text, i, t->name, g->nodes[t->producer].model_op);

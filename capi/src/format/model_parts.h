@@ -24,6 +24,21 @@ Status model_buffer(const Model *m, uint32_t buffer, FileSpan *span, Diag *d) MU
 // Effective builtin code of an entry of Model.operator_codes.
 int32_t model_opcode(FbTable opcode);
 
+// A file that is being loaded.
+typedef struct {
+  Model *m;
+  FbTable root, subgraph;
+  size_t budget; // bytes that may still be copied out of the file
+  Diag *diag;
+} Loader;
+
+enum { LOADER_MAX_TENSORS = 200000 };
+
+// Tensors of the subgraph into Model.graph and Model.place, then their constants' bytes into
+// Model.constants.
+Status load_tensors(Loader *l) MUST_USE;
+Status load_constants(Loader *l) MUST_USE;
+
 // Operators of the subgraph that are not supported, all in one message.
 Status model_check_supported(FbTable root, FbTable subgraph, Diag *d) MUST_USE;
 // Order of definition and use, producers, inputs and outputs, types of a graph whose nodes are sane

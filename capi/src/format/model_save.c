@@ -191,7 +191,7 @@ static Status write_model_table(Save *s, bool with_metadata, size_t *table)
   size_t n = 0;
   slots[n++] = (FbSlot){MODEL_VERSION, 4, &version};
   for (int f = MODEL_OPERATOR_CODES; f <= MODEL_SIGNATURES; ++f)
-    if (fb_has(root, f) || (f == MODEL_METADATA && with_metadata))
+    if (fb_has(root, f) || f == MODEL_BUFFERS || (f == MODEL_METADATA && with_metadata))
       slots[n++] = (FbSlot){(uint8_t)f, 4, NULL};
   *table = fb_write_table(&s->front, slots, n);
   for (int f = MODEL_OPERATOR_CODES; f <= MODEL_SIGNATURES; ++f)
@@ -200,7 +200,7 @@ static Status write_model_table(Save *s, bool with_metadata, size_t *table)
   return ST_OK;
 }
 
-// Copies an old vector of tables with room for `added` more; returns where the added elements begin.
+// Copies an old vector of tables with room for `added` more, and says where those begin.
 static Status extend_vector(Save *s, size_t model, int field, uint32_t added, size_t *first_added)
 {
   FbVector old = fb_vector(model_root(s->m), field);
@@ -301,7 +301,8 @@ static Status write_front(Save *s, const TrainMeta *train)
   fb_write_align(&s->front, 16);
   uint64_t end = s->m->size;
   TRY(shift_all_places(s, s->front.size, &end));
-  if (end + s->front.size > INT32_MAX)
+  // Where data begins behind 2 GB, the flatbuffer has ended long before.
+  if (end <= INT32_MAX && end + s->front.size > INT32_MAX)
     return diag_fail(s->diag, ST_ERROR,
                      "'%s': the model would become bigger than the 2 GB a file can have", s->path);
   for (size_t i = 0; i < s->n_links; ++i)

@@ -40,7 +40,8 @@ static Status load_by_extension(const char *path, Model **out, Diag *d)
   char extension[32];
   find_extension(path, extension, sizeof extension);
   if (extension[0] == '\0')
-    return diag_fail(d, ST_ERROR, "Cannot determine model type from file name extension '%s'", path);
+    return diag_fail(d, ST_ERROR, "Cannot determine model type from file name extension '%s'",
+                     path);
   if (!is_model_type(extension))
     return diag_fail(d, ST_ERROR,
                      "Failed to load model : Failed to open %s loader ('%s': .circle and .tflite "

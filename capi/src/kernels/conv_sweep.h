@@ -17,19 +17,12 @@
 enum {
   SWEEP_ROWS = 32 * CORE_ROWS,   // pixels of a task, at most
   SWEEP_RUN = 512,               // longest segment that joins the taps of a row
-  SWEEP_DENSE = 8,              // joined segments shorter than this are copied for all pixels
   SWEEP_POINTERS = 16 * 1024,    // pointers of a task, about
   SWEEP_COPIES = 128 * 1024,     // floats that a task copies, about
   SWEEP_WEIGHTS = 4 * 1024 * 1024, // floats of packed filters at a time, about
-  SWEEP_TASKS = 16,              // wanted, where the work is enough
+  SWEEP_STREAM = 6 * 1024 * 1024, // floats of a result that no cache will hold until it is read
+  SWEEP_TASKS = 32,              // wanted, where the work is enough
 };
-
-// How a pixel's source is presented to the block product.
-typedef enum {
-  SWEEP_TAPS, // one segment for each tap
-  SWEEP_RUNS, // one for each row of taps
-  SWEEP_COPY, // one, copied
-} SweepMode;
 
 typedef struct {
   const ConvShape *s;
@@ -41,7 +34,8 @@ typedef struct {
   int64_t n_pad;                  // columns of packed filters at a time, multiple of CORE_COLS
   int64_t task_rows, task_cols;
   int64_t col0, n_cols;           // columns of this round
-  SweepMode mode;
+  bool is_joined;                 // a segment is a row of taps, else one tap
+  bool is_streamed;               // the result is too large to be read from a cache
   KernelAct act;
   TapAxis y, x;
   float *packed, *zeros;
@@ -55,18 +49,12 @@ typedef struct {
   float *copies;
 } SweepWork;
 
-static int64_t sweep_min(int64_t a, int64_t b)
-{
-  return a < b ? a : b;
-}
-
 static SweepWork sweep_lay_out_work(const Sweep *p, char *scratch, size_t *bytes)
 {
   const ConvShape *s = p->s;
   int64_t rows = core_ceil(p->task_rows, CORE_ROWS) * CORE_ROWS;
-  int64_t segments = p->mode == SWEEP_COPY ? 1 : p->mode == SWEEP_RUNS ? s->kh
-                                                                       : (int64_t)s->kh * s->kw;
-  int64_t copies = p->mode == SWEEP_TAPS ? 0 : p->task_rows * s->kh * s->kw * p->k_c;
+  int64_t segments = p->is_joined ? s->kh : (int64_t)s->kh * s->kw;
+  int64_t copies = !p->is_joined ? 0 : p->task_rows * s->kh * s->kw * p->k_c;
   char *at = scratch;
   SweepWork w;
   w.rows = core_take(&at, (size_t)(rows * segments) * sizeof *w.rows);
@@ -90,7 +78,7 @@ static size_t sweep_lay_out(Sweep *p, char *scratch, int threads)
   }
   int64_t taps = (int64_t)s->kh * s->kw;
   p->packed = core_take(&at, (size_t)(s->groups * taps * p->k_c * p->n_pad) * sizeof(float));
-  int64_t longest = p->mode == SWEEP_RUNS ? s->kw * p->k_c : p->k_c;
+  int64_t longest = p->is_joined ? s->kw * p->k_c : p->k_c;
   p->zeros = core_take(&at, (size_t)longest * sizeof(float));
   p->workers = at;
   return (size_t)(at - scratch) + p->worker_bytes * (size_t)(threads < 1 ? 1 : threads);
@@ -110,23 +98,23 @@ static Sweep sweep_plan(const ConvShape *s, bool forward)
   p.x = taps_axis(forward, s->sw, s->iw, s->ow);
   p.act = forward ? s->act : KACT_NONE;
   const int64_t taps = (int64_t)s->kh * s->kw, k = taps * p.k_c;
-  if (s->groups == 1 && taps_side_by_side(forward, s->sw, s->dw) && s->kw > 1 && s->kw * p.k_c <= SWEEP_RUN)
-    p.mode = s->kw * p.k_c < SWEEP_DENSE ? SWEEP_COPY : SWEEP_RUNS;
+  p.is_joined = s->groups == 1 && taps_side_by_side(forward, s->sw, s->dw) && s->kw > 1 &&
+                s->kw * p.k_c <= SWEEP_RUN;
   int64_t at_once = SWEEP_WEIGHTS / (k * s->groups > 0 ? k * s->groups : 1);
-  p.n_pad = sweep_min(core_ceil(p.n_c, CORE_COLS), at_once < CORE_COLS ? 1 : at_once / CORE_COLS) *
+  p.n_pad = core_min(core_ceil(p.n_c, CORE_COLS), at_once < CORE_COLS ? 1 : at_once / CORE_COLS) *
             CORE_COLS;
   int64_t pixels = (int64_t)s->n * core_ceil(p.dst_h, p.y.dst_step) *
                    core_ceil(p.dst_w, p.x.dst_step);
-  p.task_rows = sweep_min(SWEEP_ROWS, SWEEP_POINTERS / (taps > 0 ? taps : 1));
-  if (p.mode != SWEEP_TAPS)
-    p.task_rows = sweep_min(p.task_rows, SWEEP_COPIES / (k > 0 ? k : 1));
+  p.task_rows = core_min(SWEEP_ROWS, SWEEP_POINTERS / (taps > 0 ? taps : 1));
+  if (p.is_joined)
+    p.task_rows = core_min(p.task_rows, SWEEP_COPIES / (k > 0 ? k : 1));
   p.task_rows = p.task_rows < CORE_ROWS ? CORE_ROWS : p.task_rows / CORE_ROWS * CORE_ROWS;
   p.task_cols = p.n_pad;
   int64_t classes = (int64_t)p.y.n_classes * p.x.n_classes;
   int64_t k_class = core_ceil(k, classes);
   while (classes * s->groups * core_ceil(pixels, p.task_rows) * core_ceil(p.n_pad, p.task_cols) <
          SWEEP_TASKS) {
-    int64_t rows = sweep_min(pixels, p.task_rows);
+    int64_t rows = core_min(pixels, p.task_rows);
     if (2 * rows * p.task_cols * k_class < 4 * CORE_SERIAL_FLOPS)
       break;
     if (rows >= 12 * CORE_ROWS || p.task_cols <= 2 * CORE_COLS) {
@@ -158,7 +146,7 @@ static void sweep_pack_task(void *context, int task, int worker)
   (void)worker;
   const int64_t panels = core_ceil(p->n_cols, CORE_COLS);
   const int64_t group = task / panels, panel = task % panels, col = panel * CORE_COLS;
-  const int64_t width = sweep_min(CORE_COLS, p->n_cols - col);
+  const int64_t width = core_min(CORE_COLS, p->n_cols - col);
   const int64_t cg = s->ic / s->groups, filter = (int64_t)s->kh * s->kw * cg;
   for (int32_t i = 0; i < p->y.n_classes * p->x.n_classes; ++i) {
     const TapClass *y = &p->y.classes[i / p->x.n_classes];
@@ -183,7 +171,7 @@ static void sweep_pack_task(void *context, int task, int worker)
 static inline void sweep_copy_run(float *dst, const float *row, int64_t sx, int64_t n_x,
                                   int64_t src_w, int64_t c)
 {
-  int64_t lo = sx < 0 ? sweep_min(-sx, n_x) : 0;
+  int64_t lo = sx < 0 ? core_min(-sx, n_x) : 0;
   int64_t hi = sx + n_x > src_w ? src_w - sx : n_x;
   hi = hi < lo ? lo : hi;
   simd_zero(dst, lo * c);
@@ -211,28 +199,21 @@ static inline void sweep_point(const Sweep *p, const float *row, int64_t sx, int
 }
 
 // The same for one row of taps each, side by side in the source, copied where that leaves the
-// image or is_copied. Returns the end of the copies, `next_copy` apart.
+// image. Returns the end of the copies.
 static inline float *sweep_point_runs(const Sweep *p, const TapClass *x, const float *row,
-                                      int64_t sx, int64_t n, const float **rows, float *copies,
-                                      int64_t next_copy)
+                                      int64_t sx, int64_t n, const float **rows, float *copies)
 {
-  const int64_t c = p->src_c, src_w = p->x.src_size, run = x->n_taps * c;
-  const bool is_copied = p->mode == SWEEP_COPY;
+  const int64_t c = p->src_c, src_w = p->x.src_size;
   for (int64_t i = 0; i < n; ++i, sx += p->x.src_step) {
-    const bool inside = sx >= 0 && sx + x->n_taps <= src_w;
-    if (!is_copied && (!row || inside)) {
-      rows[i] = row ? row + sx * c : p->zeros;
-      continue;
-    }
-    if (!is_copied)
+    if (!row) {
+      rows[i] = p->zeros;
+    } else if (sx >= 0 && sx + x->n_taps <= src_w) {
+      rows[i] = row + sx * c;
+    } else {
       rows[i] = copies;
-    if (!row)
-      simd_zero(copies, run);
-    else if (inside)
-      simd_copy(copies, row + sx * c, run);
-    else
       sweep_copy_run(copies, row, sx, x->n_taps, src_w, c);
-    copies += next_copy;
+      copies += x->n_taps * c;
+    }
   }
   return copies;
 }
@@ -243,29 +224,18 @@ static inline void sweep_fill(const Sweep *p, const TapClass *y, const TapClass 
                               const float **rows, float **copies)
 {
   const int32_t *off_y = p->y.offset + y->first_tap, *off_x = p->x.offset + x->first_tap;
-  const int64_t k = (int64_t)y->n_taps * x->n_taps * p->src_c;
-  if (y->n_taps == 0 || x->n_taps == 0)
-    return;
-  if (p->mode == SWEEP_COPY)
-    for (int64_t i = 0; i < n; ++i)
-      rows[i] = *copies + i * k;
-  for (int32_t ty = 0; ty < y->n_taps; ++ty) {
+  for (int32_t ty = 0; ty < y->n_taps && x->n_taps > 0; ++ty) {
     const int64_t sy = gy * p->y.src_step + off_y[ty], sx = gx * p->x.src_step;
     const float *row =
       sy >= 0 && sy < p->y.src_size ? image + sy * p->x.src_size * p->src_c : NULL;
-    if (p->mode == SWEEP_TAPS) {
-      for (int32_t tx = 0; tx < x->n_taps; ++tx, rows += CORE_ROWS)
-        sweep_point(p, row, sx + off_x[tx], n, rows);
-    } else if (p->mode == SWEEP_RUNS) {
-      *copies = sweep_point_runs(p, x, row, sx + off_x[0], n, rows, *copies,
-                                 x->n_taps * p->src_c);
+    if (p->is_joined) {
+      *copies = sweep_point_runs(p, x, row, sx + off_x[0], n, rows, *copies);
       rows += CORE_ROWS;
     } else {
-      sweep_point_runs(p, x, row, sx + off_x[0], n, rows, *copies + ty * x->n_taps * p->src_c, k);
+      for (int32_t tx = 0; tx < x->n_taps; ++tx, rows += CORE_ROWS)
+        sweep_point(p, row, sx + off_x[tx], n, rows);
     }
   }
-  if (p->mode == SWEEP_COPY)
-    *copies += n * k;
 }
 
 // Sums of m pixels with their pointers filled in: columns j0 .. j0+n-1 of this round.
@@ -273,25 +243,25 @@ static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, con
                           const TapClass *x, int64_t m, int64_t j0, int64_t n)
 {
   const int64_t taps = (int64_t)y->n_taps * x->n_taps, k = taps * p->k_c;
-  CoreBlock q = {.m = m, .rows = w->rows, .a_step = 1, .b_step = CORE_COLS, .b_panel = CORE_COLS * k,
-                 .c = w->c};
-  q.n_seg = p->mode == SWEEP_COPY ? 1 : p->mode == SWEEP_RUNS ? y->n_taps : taps;
+  CoreBlock q = {.m = m, .rows = w->rows, .a_step = 1, .b_step = CORE_COLS,
+                 .b_panel = CORE_COLS * k, .c = w->c};
+  q.n_seg = p->is_joined ? y->n_taps : taps;
   q.seg_len = q.n_seg > 0 ? k / q.n_seg : 0;
   q.strip_step = q.n_seg * CORE_ROWS;
   const int64_t n_seg = k > 0 ? q.n_seg : 0, seg_len = q.seg_len;
   // A block of k is some whole segments, or part of one.
   const int64_t segs = seg_len > 0 && seg_len < CORE_K ? CORE_K / seg_len : 1;
-  const int64_t part = sweep_min(seg_len, CORE_K);
+  const int64_t part = core_min(seg_len, CORE_K);
   int64_t cols = CORE_B_FLOATS / (segs * part > 0 ? segs * part : 1) / CORE_COLS * CORE_COLS;
   cols = cols < CORE_COLS ? CORE_COLS : cols;
   const float *packed = sweep_packed(p, group, y, x);
   const float *bias = p->bias ? p->bias + group * p->n_c + p->col0 : NULL;
   for (int64_t j = j0; j < j0 + n; j += cols) {
-    q.n = sweep_min(cols, j0 + n - j);
+    q.n = core_min(cols, j0 + n - j);
     int64_t seg = 0, e = 0;
     do {
-      q.n_seg = sweep_min(segs, n_seg - seg);
-      q.seg_len = sweep_min(part, seg_len - e);
+      q.n_seg = core_min(segs, n_seg - seg);
+      q.seg_len = core_min(part, seg_len - e);
       q.rows = w->rows + seg * CORE_ROWS;
       q.a_offset = e;
       q.accumulate = p->accumulate || seg > 0 || e > 0;
@@ -304,6 +274,7 @@ static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, con
       bool is_last = seg >= n_seg;
       q.bias = is_last && bias ? bias + j : NULL;
       q.act = is_last ? p->act : KACT_NONE;
+      q.is_streamed = p->is_streamed && is_last && !q.accumulate;
       core_block(&q);
     } while (seg < n_seg);
     for (int64_t i = 0; i < m; ++i)
@@ -328,22 +299,20 @@ static void sweep_task(void *context, int task, int worker)
       break;
     left -= tasks;
   }
-  const int64_t i0 = left % per_row * p->task_rows, m = sweep_min(p->task_rows, pixels - i0);
+  const int64_t i0 = left % per_row * p->task_rows, m = core_min(p->task_rows, pixels - i0);
   const int64_t j0 = left / per_row % col_tasks * p->task_cols;
-  const int64_t n = sweep_min(p->task_cols, p->n_cols - j0), group = left / per_row / col_tasks;
+  const int64_t n = core_min(p->task_cols, p->n_cols - j0), group = left / per_row / col_tasks;
   size_t unused;
   SweepWork w = sweep_lay_out_work(p, p->workers + (size_t)worker * p->worker_bytes, &unused);
   const int64_t height = core_strip_rows(m), image_src = (int64_t)p->y.src_size * p->x.src_size;
-  const int64_t segments = p->mode == SWEEP_COPY   ? 1
-                           : p->mode == SWEEP_RUNS ? y->n_taps
-                                                   : (int64_t)y->n_taps * x->n_taps;
+  const int64_t segments = p->is_joined ? y->n_taps : (int64_t)y->n_taps * x->n_taps;
   int64_t sample = i0 / grid, gy = i0 % grid / x->n_grid, gx = i0 % x->n_grid;
   float *copies = w.copies;
   for (int64_t i = 0; i < m; i += height) {
     const float **rows = w.rows + i / height * segments * CORE_ROWS;
-    const int64_t end = sweep_min(height, m - i);
+    const int64_t end = core_min(height, m - i);
     for (int64_t r = 0; r < end;) {
-      const int64_t count = sweep_min(end - r, x->n_grid - gx);
+      const int64_t count = core_min(end - r, x->n_grid - gx);
       const float *image = p->src + sample * image_src * p->src_c + group * p->k_c;
       sweep_fill(p, y, x, image, gy, gx, count, rows + r, &copies);
       const int64_t dst_y = y->dst0 + gy * p->y.dst_step, dst_x = x->dst0 + gx * p->x.dst_step;
@@ -363,6 +332,8 @@ static void sweep_task(void *context, int task, int worker)
     }
   }
   sweep_compute(p, &w, group, y, x, m, j0, n);
+  if (p->is_streamed)
+    simd_stream_end();
 }
 
 static void sweep_run(Sweep *p, char *scratch, Pool *pool)
@@ -371,12 +342,15 @@ static void sweep_run(Sweep *p, char *scratch, Pool *pool)
   sweep_lay_out(p, scratch, pool_threads(pool));
   taps_fill(&p->y, p->forward, p->dst_h, s->kh, s->sh, s->dh, s->pt);
   taps_fill(&p->x, p->forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
-  simd_zero(p->zeros, p->mode == SWEEP_RUNS ? s->kw * p->k_c : p->k_c);
+  simd_zero(p->zeros, p->is_joined ? s->kw * p->k_c : p->k_c);
+  const int64_t results = (int64_t)s->n * p->dst_h * p->dst_w * p->dst_c;
+  p->is_streamed = results >= SWEEP_STREAM && (uintptr_t)p->dst % 64 == 0 &&
+                   p->n_c % 16 == 0;
   int64_t work = (int64_t)s->n * s->oh * s->ow * s->oc * s->kh * s->kw * (s->ic / s->groups);
   if (2 * work < CORE_SERIAL_FLOPS)
     pool = NULL;
   for (p->col0 = 0; p->col0 < p->n_c; p->col0 += p->n_pad) {
-    p->n_cols = sweep_min(p->n_pad, p->n_c - p->col0);
+    p->n_cols = core_min(p->n_pad, p->n_c - p->col0);
     pool_run(pool, (int)(s->groups * core_ceil(p->n_cols, CORE_COLS)), sweep_pack_task, p);
     int64_t tasks = 0;
     for (int32_t i = 0; i < p->y.n_classes; ++i)

@@ -94,28 +94,30 @@ static FilterGrad plan_filter_grad(const ConvShape *s)
   p.pixels = (int64_t)s->n * s->oh * s->ow;
   p.block = FILTER_K;
   p.pack_a = p.pack_b = true;
-  p.task_rows = sweep_min(p.m, FILTER_ROWS);
-  p.task_cols = sweep_min(core_ceil(p.n, CORE_COLS) * CORE_COLS,
+  p.task_rows = core_min(p.m, FILTER_ROWS);
+  p.task_cols = core_min(core_ceil(p.n, CORE_COLS) * CORE_COLS,
                           CORE_B_FLOATS / FILTER_K / CORE_COLS * CORE_COLS);
   // Rows of both operands in place where some 32 pixels of them fit the first-level cache.
   int64_t in_place = FILTER_IN_PLACE / (s->oc + s->ic > 0 ? s->oc + s->ic : 1);
   p.is_pointwise = is_pointwise(s);
   if (p.is_pointwise && in_place >= 32) {
     p.pack_a = p.pack_b = false;
-    p.block = sweep_min(in_place, FILTER_K);
+    p.block = core_min(in_place, FILTER_K);
   }
   p.is_few = !p.is_pointwise && s->groups == 1 && p.n <= FILTER_FEW && p.pixels > 0;
   if (p.is_few) {
     p.block_rows = FILTER_FEW_BLOCK / ((int64_t)s->ow * s->oc);
-    p.block_rows = p.block_rows < 1 ? 1 : sweep_min(p.block_rows, s->oh);
+    p.block_rows = p.block_rows < 1 ? 1 : core_min(p.block_rows, s->oh);
     p.task_rows = p.m;
     p.task_cols = p.n;
   }
   p.row_tasks = core_ceil(p.m, p.task_rows);
   p.col_tasks = core_ceil(p.n, p.task_cols);
+  p.task_cols = core_ceil(core_ceil(p.n, p.col_tasks), CORE_COLS) * CORE_COLS;
+  p.col_tasks = core_ceil(p.n, p.task_cols);
   int64_t tasks = p.row_tasks * p.col_tasks * s->groups, size = s->oc * p.n;
-  int64_t chunks = sweep_min(FILTER_TASKS / tasks, FILTER_PARTIALS / (size > 0 ? size : 1));
-  chunks = sweep_min(chunks, 2 * p.pixels * s->oc * p.n / (8 * CORE_SERIAL_FLOPS));
+  int64_t chunks = core_min(FILTER_TASKS / tasks, FILTER_PARTIALS / (size > 0 ? size : 1));
+  chunks = core_min(chunks, 2 * p.pixels * s->oc * p.n / (8 * CORE_SERIAL_FLOPS));
   chunks = chunks < 1 ? 1 : chunks;
   const int64_t unit = p.is_few ? s->ow : 8;
   p.pixels_per_chunk = core_ceil(core_ceil(p.pixels, chunks), unit) * unit;
@@ -127,7 +129,8 @@ static FilterGrad plan_filter_grad(const ConvShape *s)
 static size_t lay_out_filter_grad(FilterGrad *p, char *scratch, int threads)
 {
   char *at = scratch;
-  size_t partials = p->chunks > 1 || p->is_few ? (size_t)(p->chunks * p->s->oc * p->n) * sizeof(float) : 0;
+  const bool has_partials = p->chunks > 1 || p->is_few;
+  size_t partials = has_partials ? (size_t)(p->chunks * p->s->oc * p->n) * sizeof(float) : 0;
   p->partials = core_take(&at, partials);
   p->workers = at;
   return (size_t)(at - scratch) + p->worker_bytes * (size_t)(threads < 1 ? 1 : threads);
@@ -139,14 +142,22 @@ static inline void put_row(float *dst, int64_t dst_k, int64_t k, int64_t col, co
                            int64_t count)
 {
   while (count > 0) {
-    const int64_t in_panel = col % CORE_COLS, n = sweep_min(count, CORE_COLS - in_panel);
+    const int64_t in_panel = col % CORE_COLS;
     float *to = dst + (col - in_panel) * dst_k + k * CORE_COLS + in_panel;
-    if (src) {
-      simd_copy(to, src, n);
-      src += n;
+    int64_t n = core_min(count, CORE_COLS - in_panel);
+    if (n < CORE_COLS) {
+      if (src)
+        simd_copy(to, src, n);
+      else
+        simd_zero(to, n);
     } else {
-      simd_zero(to, n);
+      // Whole panels, most of the work.
+      for (n = 0; n + CORE_COLS <= count; n += CORE_COLS, to += CORE_COLS * dst_k)
+        SIMD_UNROLL
+        for (int v = 0; v < SIMD_TILE_VECTORS; ++v)
+          simd_store(to + v * SIMD_LANES, src ? simd_load(src + n + v * SIMD_LANES) : (Vec){0});
     }
+    src = src ? src + n : NULL;
     col += n;
     count -= n;
   }
@@ -159,7 +170,7 @@ static inline void put_window_row(const FilterGrad *p, float *dst, int64_t dst_k
                                   int64_t to)
 {
   const int64_t c = p->s->ic;
-  int64_t lo = sweep_min(ix < 0 ? -ix * c : 0, to), hi = sweep_min((p->s->iw - ix) * c, to);
+  int64_t lo = core_min(ix < 0 ? -ix * c : 0, to), hi = core_min((p->s->iw - ix) * c, to);
   lo = lo < from ? from : lo;
   hi = hi < lo ? lo : hi;
   put_row(dst, dst_k, k, col, NULL, lo - from);
@@ -182,7 +193,7 @@ static void pack_windows(const FilterGrad *p, int64_t group, int64_t p0, int64_t
   for (int64_t k = 0; k < count; ++k) {
     for (int64_t at = j0; at < end;) {
       const int64_t ky = at / run, in_run = at % run, kx = is_joined ? 0 : in_run / cg;
-      const int64_t from = is_joined ? in_run : in_run % cg, to = sweep_min(piece, from + end - at);
+      const int64_t from = is_joined ? in_run : in_run % cg, to = core_min(piece, from + end - at);
       const int64_t iy = oy * s->sh + ky * s->dh - s->pt;
       const int64_t ix = ox * s->sw + kx * s->dw - s->pl;
       const float *row = p->x + (sample * s->ih + iy) * s->iw * s->ic + group * cg;
@@ -215,9 +226,9 @@ static void filter_task(void *context, int task, int worker)
   const int64_t j0 = left % p->col_tasks * p->task_cols;
   left /= p->col_tasks;
   const int64_t group = left % s->groups, chunk = left / s->groups;
-  const int64_t m = sweep_min(p->task_rows, p->m - i0), n = sweep_min(p->task_cols, p->n - j0);
+  const int64_t m = core_min(p->task_rows, p->m - i0), n = core_min(p->task_cols, p->n - j0);
   const int64_t height = core_strip_rows(m), first = chunk * p->pixels_per_chunk;
-  const int64_t end = sweep_min(p->pixels, first + p->pixels_per_chunk);
+  const int64_t end = core_min(p->pixels, first + p->pixels_per_chunk);
   size_t unused;
   FilterWork w = lay_out_work(p, p->workers + (size_t)worker * p->worker_bytes, &unused);
   float *to = p->chunks > 1 ? p->partials + chunk * s->oc * p->n : p->dw;
@@ -228,7 +239,7 @@ static void filter_task(void *context, int task, int worker)
                  .act = KACT_NONE};
   int64_t at = first;
   do {
-    const int64_t k = end > at ? sweep_min(p->block, end - at) : 0;
+    const int64_t k = end > at ? core_min(p->block, end - at) : 0;
     q.seg_len = k;
     q.accumulate = at > first || (p->chunks == 1 && p->accumulate);
     const float *dy = p->dy + at * s->oc + group * p->m + i0;
@@ -255,7 +266,7 @@ static void filter_task(void *context, int task, int worker)
     }
     // Blocks in place are read column by column, which the hardware does not see coming.
     if (!p->pack_b && at + p->block < end) {
-      const int64_t next = sweep_min(p->block, end - at - p->block);
+      const int64_t next = core_min(p->block, end - at - p->block);
       simd_prefetch(p->dy + (at + p->block) * s->oc, next * s->oc);
       simd_prefetch(p->x + (at + p->block) * s->ic, next * s->ic);
     }
@@ -269,7 +280,7 @@ static void pad_rows(const ConvShape *s, const float *image, int64_t first, int6
                      float *dst)
 {
   const int64_t columns = padded_columns(s);
-  const int64_t left = sweep_min(s->pl, columns), inside = sweep_min(s->iw, columns - left);
+  const int64_t left = core_min(s->pl, columns), inside = core_min(s->iw, columns - left);
   for (int64_t i = 0; i < count; ++i, dst += columns * s->ic) {
     const int64_t iy = first + i - s->pt;
     if (iy < 0 || iy >= s->ih) {
@@ -291,9 +302,8 @@ static void few_task(void *context, int task, int worker)
   FilterWork w = lay_out_work(p, p->workers + (size_t)worker * p->worker_bytes, &unused);
   const int64_t height = core_strip_rows(p->n), columns = padded_columns(s);
   for (int64_t i = 0; i < p->n; ++i) {
-    const int64_t in_row = i % (s->kw * s->ic);
-    const float *at = w.a + (i / (s->kw * s->ic) * s->dh * columns + in_row / s->ic * s->dw) * s->ic +
-                      in_row % s->ic;
+    const int64_t ky = i / s->ic / s->kw, kx = i / s->ic % s->kw;
+    const float *at = w.a + (ky * s->dh * columns + kx * s->dw) * s->ic + i % s->ic;
     const float **rows = w.rows + i / height * CORE_ROWS * p->block_rows + i % height;
     for (int64_t r = 0; r < p->block_rows; ++r)
       rows[r * CORE_ROWS] = at + r * s->sh * columns * s->ic;
@@ -303,10 +313,10 @@ static void few_task(void *context, int task, int worker)
                  .seg_len = s->ow, .a_step = (int64_t)s->sw * s->ic, .b_panel = CORE_COLS,
                  .b_step = s->oc, .c = w.c, .act = KACT_NONE};
   const int64_t first = task * p->pixels_per_chunk / s->ow;
-  const int64_t end = sweep_min((int64_t)s->n * s->oh, first + p->pixels_per_chunk / s->ow);
+  const int64_t end = core_min((int64_t)s->n * s->oh, first + p->pixels_per_chunk / s->ow);
   for (int64_t at = first; at < end; at += q.n_seg) {
     const int64_t sample = at / s->oh, oy = at % s->oh, part = s->oc % CORE_COLS;
-    q.n_seg = sweep_min(sweep_min(p->block_rows, end - at), s->oh - oy);
+    q.n_seg = core_min(core_min(p->block_rows, end - at), s->oh - oy);
     q.accumulate = at > first;
     q.b = p->dy + at * s->ow * s->oc;
     pad_rows(s, p->x + sample * s->ih * s->iw * s->ic, oy * s->sh, padded_rows(s, q.n_seg), w.a);
@@ -325,7 +335,7 @@ static void reduce_task(void *context, int task, int worker)
   const FilterGrad *p = context;
   (void)worker;
   const int64_t size = p->s->oc * p->n, from = (int64_t)task * FILTER_REDUCE;
-  const int64_t n = sweep_min(FILTER_REDUCE, size - from);
+  const int64_t n = core_min(FILTER_REDUCE, size - from);
   for (int64_t step = 1; step < p->chunks; step *= 2) {
     for (int64_t chunk = 0; chunk + step < p->chunks; chunk += 2 * step) {
       float *a = p->partials + chunk * size + from;
@@ -361,14 +371,16 @@ static void filter_grad(const ConvShape *s, const float *x, const float *dy, flo
   lay_out_filter_grad(&p, scratch, pool_threads(pool));
   if (2 * p.pixels * s->oc * p.n < CORE_SERIAL_FLOPS)
     pool = NULL;
-  pool_run(pool, (int)(p.chunks * s->groups * p.col_tasks * p.row_tasks), p.is_few ? few_task : filter_task, &p);
+  pool_run(pool, (int)(p.chunks * s->groups * p.col_tasks * p.row_tasks),
+           p.is_few ? few_task : filter_task, &p);
   if (p.chunks > 1 || p.is_few)
     pool_run(pool, (int)core_ceil(s->oc * p.n, FILTER_REDUCE), reduce_task, &p);
 }
 
 static bool has_result(const ConvShape *s, bool is_forward)
 {
-  return s->n > 0 && (is_forward ? (int64_t)s->oh * s->ow * s->oc : (int64_t)s->ih * s->iw * s->ic) > 0;
+  return s->n > 0 && (is_forward ? s->oh > 0 && s->ow > 0 && s->oc > 0
+                                 : s->ih > 0 && s->iw > 0 && s->ic > 0);
 }
 
 static size_t scratch_of(const ConvShape *s, int threads, bool is_forward)

@@ -34,6 +34,7 @@ typedef struct {
   // Row i of C: n floats at c[i].
   float *const *c;
   bool accumulate;   // add to C
+  bool is_streamed;  // store past the caches: rows of C are aligned to vectors
   const float *bias; // [n], or NULL
   KernelAct act;
 } CoreBlock;
@@ -43,6 +44,11 @@ SIMD_INLINE int64_t core_strip_rows(int64_t m)
 {
   int64_t strips = (m + CORE_ROWS - 1) / CORE_ROWS;
   return strips > 0 ? (m + strips - 1) / strips : 1;
+}
+
+static inline int64_t core_min(int64_t a, int64_t b)
+{
+  return a < b ? a : b;
 }
 
 static inline int64_t core_ceil(int64_t n, int64_t d)

@@ -3,11 +3,12 @@
 // cutting of whole products into blocks.
 //
 // C is cut into a grid of tasks that depends on the shape only; each task walks k in blocks,
-// packing what is not worth reading in place. Products with few rows, both of whose operands lie
-// along k, are dot products instead: they would cost more to pack than to compute.
+// packing what is not worth reading in place. Products with few rows go their own ways, see
+// gemm_few.h.
 #include "kernels/gemm.h"
 
 #include "kernels/gemm_core.h"
+#include "kernels/gemm_few.h"
 
 // --- block product ---
 
@@ -109,6 +110,14 @@ SIMD_INLINE void compute_tile(const Tile *t, const int rows, const int vectors)
       for (int v = 0; v < vectors; ++v)
         acc[i][v] = simd_clamp(acc[i][v], lo, hi);
   }
+  if (q->is_streamed) {
+    SIMD_UNROLL
+    for (int i = 0; i < rows; ++i)
+      SIMD_UNROLL
+      for (int v = 0; v < vectors; ++v)
+        simd_stream(t->c[i] + t->column + v * SIMD_LANES, acc[i][v]);
+    return;
+  }
   SIMD_UNROLL
   for (int i = 0; i < rows; ++i)
     SIMD_UNROLL
@@ -129,10 +138,10 @@ SIMD_INLINE void compute_tile(const Tile *t, const int rows, const int vectors)
 #endif
 #define TILES_4(T) TILE_WIDTHS(T, 1) TILE_WIDTHS(T, 2) TILE_WIDTHS(T, 3) TILE_WIDTHS(T, 4)
 #define TILES_6(T) TILES_4(T) TILE_WIDTHS(T, 5) TILE_WIDTHS(T, 6)
-#define TILES_8(T) TILES_6(T) TILE_WIDTHS(T, 7) TILE_WIDTHS(T, 8)
+#define TILES_7(T) TILES_6(T) TILE_WIDTHS(T, 7)
 #define TILES_14(T)                                                                                \
-  TILES_8(T) TILE_WIDTHS(T, 9) TILE_WIDTHS(T, 10) TILE_WIDTHS(T, 11) TILE_WIDTHS(T, 12)            \
-  TILE_WIDTHS(T, 13) TILE_WIDTHS(T, 14)
+  TILES_7(T) TILE_WIDTHS(T, 8) TILE_WIDTHS(T, 9) TILE_WIDTHS(T, 10) TILE_WIDTHS(T, 11)             \
+  TILE_WIDTHS(T, 12) TILE_WIDTHS(T, 13) TILE_WIDTHS(T, 14)
 #define TILES_OF(n) KERNEL_PASTE(TILES, n)
 TILES_OF(SIMD_TILE_ROWS)(TILE)
 // [rows - 1][vectors - 1]
@@ -215,13 +224,7 @@ void core_pack(const float *src, int64_t k_step, int64_t j_step, int64_t k, int6
 
 // --- whole products ---
 
-static int64_t min64(int64_t a, int64_t b)
-{
-  return a < b ? a : b;
-}
-
-// Tile of dot products, vectors along k.
-enum { DOT_ROWS = 3, DOT_COLS = SIMD_LANES == 4 ? 2 : 4, DOT_MAX_ROWS = 12 };
+enum { PRODUCT_TASKS = 32 }; // wanted
 
 typedef struct {
   const GemmShape *s;
@@ -232,82 +235,6 @@ typedef struct {
   size_t worker_bytes;
   char *scratch;
 } Product;
-
-static bool is_dot(const GemmShape *s)
-{
-  return s->m <= DOT_MAX_ROWS && s->a_col == 1 && s->b_row == 1;
-}
-
-static __attribute__((noinline)) float activate(KernelAct act, float v)
-{
-  vm_activate(act, &v, 1);
-  return v;
-}
-
-SIMD_INLINE void dot_tile(const Product *p, int64_t i0, int64_t j0, const int rows, const int cols)
-{
-  const GemmShape *s = p->s;
-  Vec acc[DOT_ROWS][DOT_COLS];
-  const float *a = p->a + i0 * s->a_row, *b = p->b + j0 * s->b_col;
-  SIMD_UNROLL
-  for (int i = 0; i < rows; ++i)
-    SIMD_UNROLL
-    for (int j = 0; j < cols; ++j)
-      acc[i][j] = (Vec){0};
-  int64_t e = 0;
-  for (; e + SIMD_LANES <= s->k; e += SIMD_LANES) {
-    Vec x[DOT_ROWS];
-    SIMD_UNROLL
-    for (int i = 0; i < rows; ++i)
-      x[i] = simd_load(a + i * s->a_row + e);
-    SIMD_UNROLL
-    for (int j = 0; j < cols; ++j) {
-      Vec y = simd_load(b + j * s->b_col + e);
-      SIMD_UNROLL
-      for (int i = 0; i < rows; ++i)
-        acc[i][j] += x[i] * y;
-    }
-  }
-  for (int i = 0; i < rows; ++i) {
-    for (int j = 0; j < cols; ++j) {
-      float sum = simd_sum(acc[i][j]);
-      for (int64_t k = e; k < s->k; ++k)
-        sum += a[i * s->a_row + k] * b[j * s->b_col + k];
-      float *c = p->c + (i0 + i) * s->c_row + j0 + j;
-      if (p->accumulate)
-        sum += *c;
-      if (p->bias)
-        sum += p->bias[j0 + j];
-      *c = s->act == KACT_NONE ? sum : activate(s->act, sum);
-    }
-  }
-}
-
-SIMD_INLINE void dot_rows(const Product *p, int64_t i, int64_t j0, int64_t j1, const int rows)
-{
-  int64_t j = j0;
-  for (; j + DOT_COLS <= j1; j += DOT_COLS)
-    dot_tile(p, i, j, rows, DOT_COLS);
-  for (; j < j1; ++j)
-    dot_tile(p, i, j, rows, 1);
-}
-
-static void dot_task(void *context, int task, int worker)
-{
-  const Product *p = context;
-  (void)worker;
-  int64_t j0 = task * p->task_cols, n = p->s->n;
-  int64_t j1 = j0 + p->task_cols < n ? j0 + p->task_cols : n;
-  // Few columns at a time: their k elements are read once from memory for all rows.
-  for (int64_t j = j0; j < j1; j += DOT_COLS) {
-    int64_t end = j + DOT_COLS < j1 ? j + DOT_COLS : j1;
-    int64_t i = 0;
-    for (; i + DOT_ROWS <= p->s->m; i += DOT_ROWS)
-      dot_rows(p, i, j, end, DOT_ROWS);
-    for (; i < p->s->m; ++i)
-      dot_rows(p, i, j, end, 1);
-  }
-}
 
 // Scratch of one worker: packed A and B of a task's block, and the pointers to rows.
 typedef struct {
@@ -343,7 +270,7 @@ static void product_task(void *context, int task, int worker)
   for (int64_t i = 0; i < m; ++i)
     w.c[i] = p->c + (i0 + i) * s->c_row + j0;
   for (int64_t k0 = 0; k0 < s->k; k0 += p->block_k) {
-    int64_t k = min64(s->k - k0, p->block_k);
+    int64_t k = core_min(s->k - k0, p->block_k);
     bool is_last = k0 + k == s->k;
     CoreBlock q = {.m = m, .n = n, .rows = w.rows, .strip_step = CORE_ROWS, .n_seg = 1,
                    .seg_len = k, .a_step = p->pack_a ? height : s->a_col, .c = w.c,
@@ -382,35 +309,29 @@ static void product_task(void *context, int task, int worker)
 static Product plan(const GemmShape *s)
 {
   Product p = {.s = s};
-  if (is_dot(s)) {
-    p.task_cols = core_ceil(CORE_SERIAL_FLOPS, 2 * (s->m * s->k + 1));
-    p.task_cols = core_ceil(p.task_cols, DOT_COLS) * DOT_COLS;
-    p.row_tasks = 1;
-    return p;
-  }
   // Rows of B in place cost nothing when each is read by few strips and all stay in cache.
   const bool is_low = s->m <= 4 * CORE_ROWS;
   p.pack_b = s->b_col != 1 || s->k * s->n > (is_low ? CORE_B_FLOATS : CORE_B_FLOATS / 8);
   p.pack_a = s->a_col != 1 && s->n > 2 * CORE_COLS && s->k > 4 * CORE_ROWS;
   // Packing for few rows is limited by memory: longer pieces of the rows of B, fewer of them.
-  p.block_k = min64(s->k, is_low && s->b_col == 1 ? CORE_K / 4 : CORE_K);
+  p.block_k = core_min(s->k, is_low && s->b_col == 1 ? CORE_K / 4 : CORE_K);
   p.task_cols = core_ceil(s->n, CORE_COLS) * CORE_COLS;
   p.task_rows = 32 * CORE_ROWS;
   int64_t most_cols = CORE_B_FLOATS / (p.block_k > 0 ? p.block_k : 1) / CORE_COLS * CORE_COLS;
-  p.task_cols = min64(p.task_cols, most_cols < CORE_COLS ? CORE_COLS : most_cols);
-  // At least 16 tasks where each keeps enough work.
-  while (core_ceil(s->m, p.task_rows) * core_ceil(s->n, p.task_cols) < 16) {
-    bool rows = min64(s->m, p.task_rows) >= 16 * CORE_ROWS ||
-                (!p.pack_b && min64(s->m, p.task_rows) > CORE_ROWS);
-    int64_t cost = 2 * min64(s->m, p.task_rows) * min64(s->n, p.task_cols) * s->k;
+  p.task_cols = core_min(p.task_cols, most_cols < CORE_COLS ? CORE_COLS : most_cols);
+  // More tasks where each keeps enough work.
+  while (core_ceil(s->m, p.task_rows) * core_ceil(s->n, p.task_cols) < PRODUCT_TASKS) {
+    bool rows = core_min(s->m, p.task_rows) >= 16 * CORE_ROWS ||
+                (!p.pack_b && core_min(s->m, p.task_rows) > CORE_ROWS);
+    int64_t cost = 2 * core_min(s->m, p.task_rows) * core_min(s->n, p.task_cols) * s->k;
     if (cost < 4 * CORE_SERIAL_FLOPS || (!rows && p.task_cols <= 2 * CORE_COLS))
       break;
     if (rows)
-      p.task_rows = core_ceil(core_ceil(min64(s->m, p.task_rows), 2), CORE_ROWS) * CORE_ROWS;
+      p.task_rows = core_ceil(core_ceil(core_min(s->m, p.task_rows), 2), CORE_ROWS) * CORE_ROWS;
     else
       p.task_cols = core_ceil(core_ceil(p.task_cols, 2), CORE_COLS) * CORE_COLS;
   }
-  p.task_rows = min64(p.task_rows, core_ceil(s->m, CORE_ROWS) * CORE_ROWS);
+  p.task_rows = core_min(p.task_rows, core_ceil(s->m, CORE_ROWS) * CORE_ROWS);
   p.row_tasks = core_ceil(s->m, p.task_rows);
   lay_out(&p, NULL, &p.worker_bytes);
   return p;
@@ -423,7 +344,9 @@ static bool is_empty(const GemmShape *s)
 
 static size_t scratch_bytes(const GemmShape *s, int threads)
 {
-  return is_empty(s) ? 0 : plan(s).worker_bytes * (size_t)(threads < 1 ? 1 : threads);
+  if (is_empty(s) || is_dot(s) || is_sum(s))
+    return 0;
+  return plan(s).worker_bytes * (size_t)(threads < 1 ? 1 : threads);
 }
 
 // The product of nothing is zero.
@@ -440,6 +363,11 @@ static void run(const GemmShape *s, const float *a, const float *b, const float 
 {
   if (is_empty(s))
     return;
+  if (2 * s->m * s->n * s->k < CORE_SERIAL_FLOPS)
+    pool = NULL;
+  FewProduct few = {.s = s, .a = a, .b = b, .bias = bias, .c = c, .accumulate = accumulate};
+  if (s->k > 0 && run_few(&few, pool))
+    return;
   Product p = plan(s);
   p.a = a;
   p.b = b;
@@ -447,16 +375,10 @@ static void run(const GemmShape *s, const float *a, const float *b, const float 
   p.c = c;
   p.accumulate = accumulate;
   p.scratch = scratch;
-  if (s->k <= 0) {
-    run_without_k(&p);
-    return;
-  }
-  if (2 * s->m * s->n * s->k < CORE_SERIAL_FLOPS)
-    pool = NULL;
-  if (is_dot(s))
-    pool_run(pool, (int)core_ceil(s->n, p.task_cols), dot_task, &p);
-  else
+  if (s->k > 0)
     pool_run(pool, (int)(p.row_tasks * core_ceil(s->n, p.task_cols)), product_task, &p);
+  else
+    run_without_k(&p);
 }
 
 extern const GemmKernels KERNEL_TABLE(gemm);

@@ -27,7 +27,7 @@
 #define SIMD_TILE_VECTORS 2
 #elif defined(__aarch64__)
 #define SIMD_LANES 4
-#define SIMD_TILE_ROWS 8
+#define SIMD_TILE_ROWS 7
 #define SIMD_TILE_VECTORS 3
 #else
 #define SIMD_LANES 4
@@ -52,6 +52,26 @@ SIMD_INLINE Vec simd_load(const float *p)
 SIMD_INLINE void simd_store(float *p, Vec v)
 {
   *(VecMem *)p = v;
+}
+
+// Past the caches; p is aligned to the vector. Before another thread reads the results, the writer
+// calls simd_stream_end().
+SIMD_INLINE void simd_stream(float *p, Vec v)
+{
+#if defined(__AVX512F__)
+  _mm512_stream_ps(p, v);
+#elif defined(__AVX2__)
+  _mm256_stream_ps(p, v);
+#else
+  *(Vec *)(void *)p = v;
+#endif
+}
+
+static inline void simd_stream_end(void)
+{
+#if defined(__AVX2__)
+  _mm_sfence();
+#endif
 }
 
 SIMD_INLINE Vec simd_splat(float x)

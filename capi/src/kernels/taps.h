@@ -47,7 +47,8 @@ static inline void taps_fill(TapAxis *a, bool is_forward, int32_t dst_size, int3
         a->offset[at] = t * dilation - pad;
       }
     } else {
-      // Positions with (position + pad) % stride == r have the taps with tap * dilation % stride == r.
+      // Positions with (position + pad) % stride == r have the taps with
+      // tap * dilation % stride == r.
       c->dst0 = ((r - pad) % stride + stride) % stride;
       for (int32_t t = taps - 1; t >= 0; --t) {
         if (t * dilation % stride != r)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BOX_READ and BOX_SCATTER, the nodes that gradients of slices, pads and concatenations are made of.
+// BOX_READ and BOX_SCATTER, which gradients of slices, pads and concatenations are made of.
 #include "ops/boxes.h"
 
 typedef struct {
@@ -44,7 +44,7 @@ bool box_takes_all_of_dim0(const Box *box, const Shape *outer)
          box->count[0] == outer->dim[0];
 }
 
-// Where merged, the node works on `n` times dimension 0 of everything.
+// Where merged, the node works on `n` times dimension 0 of the box and of what is around it.
 static Args *box_args(Bind *b, const BoxAttr *attr, bool outer_is_src, DType type)
 {
   Args *a = bind_args(b, sizeof *a);
@@ -66,8 +66,7 @@ static Args *box_args(Bind *b, const BoxAttr *attr, bool outer_is_src, DType typ
 static bool merge(const Graph *g, const Node *n)
 {
   const BoxAttr *a = n->attr;
-  return g->tensors[n->in[0]].batched && box_takes_all_of_dim0(&a->box, &a->outer) &&
-         a->inner.rank > 0 && a->inner.dim[0] == a->outer.dim[0];
+  return g->tensors[n->in[0]].batched && box_takes_all_of_dim0(&a->box, &a->outer);
 }
 
 // BOX_READ(x) -> the box of it
@@ -127,3 +126,16 @@ const OpDef boxes_ops[] = {
   {.name = "BOX_SCATTER", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
    .attr_bytes = sizeof(BoxAttr), .infer = infer_scatter, .merge = merge, .bind = bind_scatter},
   END_OPS};
+
+#define X TENSOR(F32, DIMS(2, 3), VALUES(1, 2, 3, 4, 5, 6))
+
+const OpCase boxes_cases[] = {
+  CASE("BOX_READ", "every second column, backwards", IN(X),
+       OUT(TENSOR(F32, DIMS(2, 2), VALUES(3, 1, 6, 4))), ATTR(BoxAttr, .box = {.rank = 2,
+          .begin = {0, 2}, .stride = {1, -2}, .count = {2, 2}}, .outer = {.rank = 2, .dim = {2,
+          3}}, .inner = {.rank = 2, .dim = {2, 2}})),
+  CASE("BOX_SCATTER", "one row", IN(TENSOR(F32, DIMS(3), VALUES(1, 2, 3))),
+       OUT(TENSOR(F32, DIMS(2, 3), VALUES(0, 0, 0, 1, 2, 3))), ATTR(BoxAttr, .box = {.rank = 2,
+          .begin = {1, 0}, .stride = {1, 1}, .count = {1, 3}}, .outer = {.rank = 2, .dim = {2, 3}},
+          .inner = {.rank = 1, .dim = {3}})),
+  END_CASES};

@@ -10,11 +10,11 @@
 
 // The whole of a tensor.
 Box box_whole(const Shape *s);
-// The strided copy between the box in `outer` and a dense tensor of the box's counts; `outer_is_src`
-// says which side is which. *offset is where the box begins in outer, in elements.
+// The strided copy between the box in `outer` and a dense tensor of the box's counts;
+// `outer_is_src` says which side is which. *offset is where the box begins in outer, in elements.
 MoveShape box_move(const Box *box, const Shape *outer, bool outer_is_src, int32_t element_bytes,
                    int64_t *offset);
-// Extends a box of one sample to `samples` of them along dimension 0, which it must take whole.
+// Then the boxes of several samples, one tensor behind the other, are one box.
 bool box_takes_all_of_dim0(const Box *box, const Shape *outer);
 
 #endif

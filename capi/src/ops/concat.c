@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONCATENATION along an axis, and PACK, which makes a new one, of any element type. Their gradients
-// are the slices of dy.
+// CONCATENATION along an axis, and PACK, which makes a new one, of any element type. Their
+// gradients are the slices of dy.
 #include "ops/boxes.h"
 
 typedef struct {
@@ -166,3 +166,50 @@ const OpDef concat_ops[] = {
    .attr_bytes = sizeof(ConcatAttr), .parse = parse_pack, .infer = infer_pack, .merge = merge,
    .bind = bind, .grad = grad},
   END_OPS};
+
+const OpCase concat_cases[] = {
+  CASE("CONCATENATION", "rows",
+       IN(TENSOR(F32, DIMS(1, 2), VALUES(1, 2)), TENSOR(F32, DIMS(2, 2), VALUES(3, 4, 5, 6))),
+       OUT(TENSOR(F32, DIMS(3, 2), VALUES(1, 2, 3, 4, 5, 6))), ATTR(ConcatAttr, .axis = 0)),
+  CASE("CONCATENATION", "options, a negative axis",
+       IN(TENSOR(F32, DIMS(2, 1), VALUES(1, 2)), TENSOR(F32, DIMS(2, 2), VALUES(3, 4, 5, 6))),
+       OUT(TENSOR(F32, DIMS(2, 3), VALUES(1, 3, 4, 2, 5, 6))), OPTIONS(OPT_INT(0, -1))),
+  CASE("CONCATENATION", "int32",
+       IN(TENSOR(I32, DIMS(2), VALUES(1, -2)), CONSTANT(I32, DIMS(1), VALUES(3))),
+       OUT(TENSOR(I32, DIMS(3), VALUES(1, -2, 3))), ATTR(ConcatAttr, .axis = 0)),
+  CASE("CONCATENATION", "channels of three",
+       IN(RANDOM(1, 2, 3, 2), RANDOM(1, 2, 3, 1), RANDOM(1, 2, 3, 4)), OUT(RANDOM(1, 2, 3, 7)),
+       ATTR(ConcatAttr, .axis = 3)),
+  CASE("CONCATENATION", "class token", IN(RANDOM(1, 1, 4), RANDOM(1, 3, 4)), OUT(RANDOM(1, 4, 4)),
+       ATTR(ConcatAttr, .axis = 1)),
+  CASE("CONCATENATION", "the batch", IN(RANDOM(1, 3), RANDOM(1, 3)), OUT(RANDOM(2, 3)),
+       ATTR(ConcatAttr, .axis = 0)),
+  CASE("CONCATENATION", "several rows a sample", IN(RANDOM(2, 3), RANDOM(2, 1)), OUT(RANDOM(2, 4)),
+       ATTR(ConcatAttr, .axis = -1)),
+  CASE("CONCATENATION", "one", IN(RANDOM(2, 3)), OUT(RANDOM(2, 3)), ATTR(ConcatAttr, .axis = 1)),
+  CASE("CONCATENATION", "an empty one", IN(RANDOM(1, 0), RANDOM(1, 2)), OUT(RANDOM(1, 2)),
+       ATTR(ConcatAttr, .axis = 1)),
+  CASE("CONCATENATION", "refused: axis", IN(RANDOM(1, 3), RANDOM(1, 3)),
+       ATTR(ConcatAttr, .axis = 2), .refusal = "axis 2 is outside rank 2"),
+  CASE("CONCATENATION", "refused: shapes", IN(RANDOM(1, 3), RANDOM(2, 3)),
+       ATTR(ConcatAttr, .axis = 1), .refusal = "only axis 1 may differ"),
+  CASE("CONCATENATION", "refused: types", IN(RANDOM(1), TENSOR(I32, DIMS(1))),
+       ATTR(ConcatAttr, .axis = 0), .refusal = "input 1 is int32 [1], input 0 float32 [1]"),
+  CASE("PACK", "first", IN(TENSOR(F32, DIMS(2), VALUES(1, 2)), TENSOR(F32, DIMS(2), VALUES(3, 4))),
+       OUT(TENSOR(F32, DIMS(2, 2), VALUES(1, 2, 3, 4))), ATTR(ConcatAttr, .axis = 0)),
+  CASE("PACK", "options, last",
+       IN(TENSOR(I64, DIMS(2), VALUES(1, 2)), TENSOR(I64, DIMS(2), VALUES(3, 4))),
+       OUT(TENSOR(I64, DIMS(2, 2), VALUES(1, 3, 2, 4))), OPTIONS(OPT_INT(0, 2), OPT_INT(1, -1))),
+  CASE("PACK", "scalars", IN(TENSOR(I32, DIMS(), VALUES(1)), CONSTANT(I32, DIMS(), VALUES(-1))),
+       OUT(TENSOR(I32, DIMS(2), VALUES(1, -1))), ATTR(ConcatAttr, .count = 2)),
+  CASE("PACK", "between", IN(RANDOM(1, 3, 2), RANDOM(1, 3, 2), RANDOM(1, 3, 2)),
+       OUT(RANDOM(1, 3, 3, 2)), ATTR(ConcatAttr, .axis = 1)),
+  CASE("PACK", "before the batch", IN(RANDOM(1, 3), RANDOM(1, 3)), OUT(RANDOM(2, 1, 3)),
+       ATTR(ConcatAttr, .axis = 0)),
+  CASE("PACK", "refused: axis", IN(RANDOM(2)), ATTR(ConcatAttr, .axis = 2),
+       .refusal = "axis 2 is outside rank 2"),
+  CASE("PACK", "refused: count", IN(RANDOM(2)), ATTR(ConcatAttr, .count = 3),
+       .refusal = "values_count is 3, there are 1 inputs"),
+  CASE("PACK", "refused: shapes", IN(RANDOM(2), RANDOM(3)), ATTR(ConcatAttr, .count = 2),
+       .refusal = "input 1 is float32 [3], input 0 float32 [2]"),
+  END_CASES};

@@ -3,6 +3,7 @@
 // formulas: kernels/dwconv.h.
 #include "kernels/dwconv.h"
 #include "ops/attrs.h"
+#include "ops/bindings.h"
 #include "ops/op.h"
 #include "ops/window.h"
 
@@ -34,20 +35,14 @@ static Status infer(Infer *f)
   TRY(infer_expect(f, 0, DT_F32, 4));
   TRY(infer_expect(f, 1, DT_F32, 4));
   const Shape *x = &infer_in(f, 0)->shape, *w = &infer_in(f, 1)->shape;
-  const Tensor *bias = infer_in(f, 2);
   if (w->dim[0] != 1 || x->dim[3] == 0 || w->dim[3] % x->dim[3] != 0 || w->dim[3] == 0 ||
       w->dim[1] == 0 || w->dim[2] == 0)
     return infer_fail(f, "filter %s does not fit input %s: wanted [1,h,w,a multiple of %d]",
                       shape_text(w).text, shape_text(x).text, x->dim[3]);
-  if (bias) {
-    TRY(infer_expect(f, 2, DT_F32, -1));
-    if (shape_numel(&bias->shape) != w->dim[3])
-      return infer_fail(f, "bias has %lld values, there are %d output channels",
-                        (long long)shape_numel(&bias->shape), w->dim[3]);
-  }
+  TRY(bias_check(f, 2, w->dim[3]));
   DwconvShape s;
   if (!geometry(f->node->attr, x, w, &s))
-    return infer_fail(f, "filter %s with its dilation is larger than input %s",
+    return infer_fail(f, "filter %s with its dilation does not fit into input %s",
                       shape_text(w).text, shape_text(x).text);
   return infer_out(f, 0, DT_F32, (Shape){.rank = 4, .dim = {s.n, s.oh, s.ow, w->dim[3]}});
 }
@@ -92,13 +87,12 @@ static Status grad(Grad *g)
   if (grad_wants(g, 1))
     grad_give(g, 1, grad_node(g, "DEPTHWISE_CONV_2D_FILTER_GRAD", n->attr, 3,
                               (int32_t[]){dy, n->in[0], n->in[1]}));
-  if (grad_wants(g, 2))
-    grad_give_reduced(g, 2, dy);
+  bias_grad(g, 2, dy);
   return ST_OK;
 }
 
-// DEPTHWISE_CONV_2D_INPUT_GRAD(dy, w, x) -> dx and DEPTHWISE_CONV_2D_FILTER_GRAD(dy, x, w) -> dw: the last operand only
-// lends its shape.
+// DEPTHWISE_CONV_2D_INPUT_GRAD(dy, w, x) -> dx and DEPTHWISE_CONV_2D_FILTER_GRAD(dy, x, w) -> dw:
+// the last operand only lends its shape.
 static Status infer_grad(Infer *f)
 {
   const Tensor *like = infer_in(f, 2);
@@ -110,7 +104,8 @@ static Status infer_grad(Infer *f)
 
 static void run_input_grad(const void *args, const Call *c)
 {
-  dwconv_kernels()->input_grad(args, c->p[0], c->p[1], c->p[3], c->accumulate, c->scratch, c->pool);
+  dwconv_kernels()->input_grad(args, c->p[0], c->p[1], c->p[3], c->accumulate, c->scratch,
+                               c->pool);
 }
 
 static Status bind_input_grad(Bind *b)
@@ -126,7 +121,8 @@ static Status bind_input_grad(Bind *b)
 
 static void run_filter_grad(const void *args, const Call *c)
 {
-  dwconv_kernels()->filter_grad(args, c->p[1], c->p[0], c->p[3], c->accumulate, c->scratch, c->pool);
+  dwconv_kernels()->filter_grad(args, c->p[1], c->p[0], c->p[3], c->accumulate, c->scratch,
+                                c->pool);
 }
 
 static Status bind_filter_grad(Bind *b)
@@ -158,9 +154,61 @@ const OpDef depthwise_ops[] = {
    .attr_bytes = sizeof(WindowAttr), .parse = parse, .infer = infer, .merge = merge_outer,
    .bind = bind, .grad = grad},
   {.name = "DEPTHWISE_CONV_2D_INPUT_GRAD", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
-   .shape_only = 1u << 2, .attr_bytes = sizeof(WindowAttr), .infer = infer_grad, .merge = merge_input_grad,
-   .bind = bind_input_grad},
+   .shape_only = 1u << 2, .attr_bytes = sizeof(WindowAttr), .infer = infer_grad,
+   .merge = merge_input_grad, .bind = bind_input_grad},
   {.name = "DEPTHWISE_CONV_2D_FILTER_GRAD", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
-   .shape_only = 1u << 2, .attr_bytes = sizeof(WindowAttr), .infer = infer_grad, .merge = merge_filter_grad,
-   .bind = bind_filter_grad},
+   .shape_only = 1u << 2, .attr_bytes = sizeof(WindowAttr), .infer = infer_grad,
+   .merge = merge_filter_grad, .bind = bind_filter_grad},
   END_OPS};
+
+#define CONV(SAME, SH, SW, DH, DW)                                                                 \
+  ATTR(WindowAttr, .same = SAME, .stride_h = SH, .stride_w = SW, .dilation_h = DH, .dilation_w = DW)
+#define X                                                                                          \
+  TENSOR(F32, DIMS(1, 3, 3, 2),                                                                    \
+         VALUES(-3, 0, 3, -1, 2, -2, 1, -3, 0, 3, -1, 2, -2, 1, -3, 0, 3, -1))
+#define W                                                                                          \
+  TENSOR(F32, DIMS(1, 2, 2, 4), VALUES(-2, 3, 1, -1, -3, 2, 0, -2, 3, 1, -1, -3, 2, 0, -2, 3))
+
+const OpCase depthwise_cases[] = {
+  CASE("DEPTHWISE_CONV_2D", "two outputs a channel",
+       IN(X, W, TENSOR(F32, DIMS(4), VALUES(1, 2, 3, 4))), OUT(TENSOR(F32, DIMS(1, 2, 2, 4),
+          VALUES(1, 0, 0, 24, -13, 15, -5, 6, -13, 3, -1, -2, 1, -3, 8, -6))),
+       CONV(false, 1, 1, 1, 1)),
+  // depth_multiplier is wrong here: the filter's shape decides.
+  CASE("DEPTHWISE_CONV_2D", "options", IN(X, W), OUT(TENSOR(F32, DIMS(1, 2, 2, 4), VALUES(0, 0, 0,
+          20, 0, 5, 0, 0, 13, 0, 1, 0, 0, 9, 0, 1))),
+       OPTIONS(OPT_BYTE(0, 0), OPT_INT(1, 2), OPT_INT(2, 2), OPT_INT(3, 7), OPT_BYTE(4, 1)),
+       .act = ACT_RELU,
+       .no_numeric_grad = true),
+  CASE("DEPTHWISE_CONV_2D", "dilations from the options",
+       IN(X, TENSOR(F32, DIMS(1, 2, 2, 2), VALUES(-1, -3, 2, 0, -2, 3, 1, -1)), ABSENT),
+       OUT(TENSOR(F32, DIMS(1, 1, 1, 2), VALUES(14, 4))),
+       OPTIONS(OPT_BYTE(0, 1), OPT_INT(1, 1), OPT_INT(2, 1), OPT_INT(5, 2), OPT_INT(6, 2))),
+  CASE("DEPTHWISE_CONV_2D", "uneven strides",
+       IN(RANDOM(1, 7, 6, 3), RANDOM(1, 3, 2, 3), RANDOM(3)), OUT(RANDOM(1, 4, 2, 3)),
+       CONV(true, 2, 3, 1, 1), .act = ACT_TANH),
+  CASE("DEPTHWISE_CONV_2D", "dilated", IN(RANDOM(1, 7, 8, 2), RANDOM(1, 3, 3, 6), RANDOM(6)),
+       OUT(RANDOM(1, 3, 2, 6)), CONV(false, 1, 1, 2, 3), .act = ACT_RELU),
+  CASE("DEPTHWISE_CONV_2D", "stride and dilation",
+       IN(RANDOM(1, 6, 7, 2), RANDOM(1, 2, 3, 2), RANDOM(2)), OUT(RANDOM(1, 3, 4, 2)),
+       CONV(true, 2, 2, 3, 2)),
+  CASE("DEPTHWISE_CONV_2D", "one channel in, many out",
+       IN(RANDOM(1, 4, 4, 1), RANDOM(1, 2, 2, 5), RANDOM(5)), OUT(RANDOM(1, 4, 4, 5)),
+       CONV(true, 1, 1, 1, 1), .act = ACT_RELU_N1_TO_1),
+  CASE("DEPTHWISE_CONV_2D", "several images a sample",
+       IN(RANDOM(2, 5, 4, 17), RANDOM(1, 3, 3, 17), RANDOM(17)), OUT(RANDOM(2, 3, 2, 17)),
+       CONV(false, 1, 1, 1, 1), .act = ACT_RELU6),
+  CASE("DEPTHWISE_CONV_2D", "bias of another shape",
+       IN(RANDOM(1, 3, 3, 2), RANDOM(1, 2, 2, 2), RANDOM(2, 1)), OUT(RANDOM(1, 3, 3, 2)),
+       CONV(true, 1, 1, 1, 1)),
+  CASE("DEPTHWISE_CONV_2D", "refused: filter", IN(RANDOM(1, 4, 4, 2), RANDOM(1, 3, 3, 3)),
+       CONV(true, 1, 1, 1, 1), .refusal = "wanted [1,h,w,a multiple of 2]"),
+  CASE("DEPTHWISE_CONV_2D", "refused: leading dimension",
+       IN(RANDOM(1, 4, 4, 2), RANDOM(2, 3, 3, 2)), CONV(true, 1, 1, 1, 1),
+       .refusal = "filter [2,3,3,2]"),
+  CASE("DEPTHWISE_CONV_2D", "refused: bias", IN(RANDOM(1, 4, 4, 2), RANDOM(1, 3, 3, 4), RANDOM(2)),
+       CONV(true, 1, 1, 1, 1), .refusal = "bias has 2 values, wanted 4"),
+  CASE("DEPTHWISE_CONV_2D", "refused: dilation", IN(X, W),
+       OPTIONS(OPT_INT(1, 1), OPT_INT(2, 1), OPT_INT(6, -2)),
+       .refusal = "dilation_h_factor is -2"),
+  END_CASES};

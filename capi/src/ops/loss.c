@@ -114,3 +114,33 @@ const OpDef loss_ops[] = {LOSS_OP("LOSS_MSE", bind_mse),
                           LOSS_GRAD("LOSS_CCE_LOGITS_GRAD", bind_cce_logits_grad),
                           LOSS_GRAD("SOFTMAX_CCE_GRAD", bind_softmax_cce_grad),
                           END_OPS};
+
+#define P TENSOR(F32, DIMS(2, 3), VALUES(0.2, 0.3, 0.5, 0.6, 0.3, 0.1))
+#define Z TENSOR(F32, DIMS(2, 3), VALUES(1, 2, 3, -1, 0, 5))
+#define T TENSOR(F32, DIMS(2, 3), VALUES(0, 1, 0, 0.5, 0.5, 0))
+#define ROWS(...) OUT(TENSOR(F32, DIMS(CASE_COUNT(double, __VA_ARGS__)), VALUES(__VA_ARGS__)))
+#define LIKE(...) OUT(TENSOR(F32, DIMS(2, 3), VALUES(__VA_ARGS__)))
+
+// Formulas: training.md 3; the gradients of whole models are in tests/c/test_gradients.c.
+const OpCase loss_cases[] = {
+  CASE("LOSS_MSE", "two rows", IN(P, T), ROWS(0.26, 0.02), ATTR(LossAttr, .rows = 2)),
+  CASE("LOSS_MSE", "one row", IN(P, T), ROWS(0.14), ATTR(LossAttr, .rows = 1)),
+  CASE("LOSS_MSE_GRAD", "mean", IN(P, T),
+       LIKE(0.06666667, -0.23333333, 0.16666667, 0.03333333, -0.06666667, 0.03333333),
+       ATTR(LossAttr, .rows = 2, .mean = true)),
+  CASE("LOSS_MSE_GRAD", "sum", IN(P, T),
+       LIKE(0.13333333, -0.46666667, 0.33333333, 0.06666667, -0.13333333, 0.06666667),
+       ATTR(LossAttr, .rows = 2)),
+  CASE("LOSS_CCE", "probabilities", IN(P, T), ROWS(1.203973, 0.8573992),
+       ATTR(LossAttr, .rows = 2)),
+  CASE("LOSS_CCE", "at most -ln 1e-20",
+       IN(TENSOR(F32, DIMS(1, 2), VALUES(0, 1)), TENSOR(F32, DIMS(1, 2), VALUES(1, 0))),
+       ROWS(46.0517019), ATTR(LossAttr, .rows = 1)),
+  CASE("LOSS_CCE_LOGITS", "logits", IN(Z, T), ROWS(1.407606, 5.509174), ATTR(LossAttr, .rows = 2)),
+
+  CASE("LOSS_CCE_LOGITS_GRAD", "mean", IN(Z, T),
+       LIKE(0.04501529, -0.3776358, 0.3326205, -0.2487719, -0.2466618, 0.4954337),
+       ATTR(LossAttr, .rows = 2, .mean = true)),
+  CASE("SOFTMAX_CCE_GRAD", "mean, beta", IN(P, T), LIKE(0.2, -0.7, 0.5, 0.1, -0.2, 0.1),
+       ATTR(LossAttr, .rows = 2, .mean = true, .beta = 2)),
+  END_CASES};

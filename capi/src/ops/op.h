@@ -170,22 +170,79 @@ bool merge_always(const Graph *g, const Node *n);
 typedef struct {
   DType type;
   int32_t rank;
-  int32_t dim[6];
+  int32_t dim[MAX_RANK];
   int32_t n;             // values given; 0: the tester fills in random ones
-  double value[48];
+  const double *value;
   bool constant;         // axes, paddings, shapes: not an activation
   bool present;
+  bool absent;           // an operand that is counted but left out: index -1
 } CaseTensor;
 
+typedef enum { CASE_BYTE, CASE_INT, CASE_FLOAT, CASE_INTS } CaseOptionKind;
+
 typedef struct {
-  char op[32];
-  char name[40];
+  int32_t field;         // its number in the options table
+  CaseOptionKind kind;
+  double value;
+  int32_t n;             // CASE_INTS: a vector
+  const int32_t *ints;
+} CaseOption;
+
+typedef struct {
+  const char *op, *name;
   CaseTensor in[6];
-  CaseTensor out[3];     // expected; n = 0 checks shape and type only
-  unsigned char attr[96]; // the operator's attribute struct; see CASE_ATTR
+  // Expected; n = 0 checks shape and type only. For an operator without outputs: what in[i] holds
+  // afterwards.
+  CaseTensor out[4];
+  const void *attr;          // the operator's attribute struct; NULL: `options` are parsed
+  const CaseOption *options; // NULL: no options table
+  int32_t n_options;
   ActKind act;
-  char refusal[64];      // not empty: infer or bind must refuse with a text that contains this
-  bool no_numeric_grad;  // random points may hit a kink that matters; checked elsewhere
+  const char *refusal;       // not NULL: parse, infer or bind must refuse with a text that has this
+  bool no_numeric_grad;      // a kink is where the values are
 } OpCase;
+
+#define CASE_COUNT(type, ...) (int32_t)(sizeof((const type[]){__VA_ARGS__}) / sizeof(type))
+#define DIMS(...) .rank = CASE_COUNT(int32_t, __VA_ARGS__), .dim = {__VA_ARGS__}
+#define VALUES(...) .n = CASE_COUNT(double, __VA_ARGS__), .value = (const double[]){__VA_ARGS__}
+// TENSOR(F32, DIMS(2,1), VALUES(1, 2)), where VALUES may be missing
+#define TENSOR(TYPE, ...)                                                                          \
+  {                                                                                                \
+    .type = DT_##TYPE, .present = true, __VA_ARGS__                                                \
+  }
+#define RANDOM(...) TENSOR(F32, DIMS(__VA_ARGS__))
+#define CONSTANT(TYPE, ...) TENSOR(TYPE, .constant = true, __VA_ARGS__)
+#define INTS(...)                                                                                  \
+  CONSTANT(I32, .rank = 1, .dim = {CASE_COUNT(double, __VA_ARGS__)}, VALUES(__VA_ARGS__))
+#define ABSENT                                                                                     \
+  {                                                                                                \
+    .absent = true                                                                                 \
+  }
+#define ATTR(TYPE, ...) .attr = &(const TYPE) { __VA_ARGS__ }
+// OPTIONS(OPT_BYTE(0, 1), OPT_INT(3, 2)): field 0 is a byte of 1, field 3 an int of 2.
+#define OPT_BYTE(number, v) {.field = number, .kind = CASE_BYTE, .value = v}
+#define OPT_INT(number, v) {.field = number, .kind = CASE_INT, .value = v}
+#define OPT_FLOAT(number, v) {.field = number, .kind = CASE_FLOAT, .value = v}
+#define OPT_INTS(number, ...)                                                                      \
+  {                                                                                                \
+    .field = number, .kind = CASE_INTS, .n = CASE_COUNT(int32_t, __VA_ARGS__),                     \
+    .ints = (const int32_t[]) { __VA_ARGS__ }                                                      \
+  }
+#define OPTIONS(...)                                                                               \
+  .n_options = CASE_COUNT(CaseOption, __VA_ARGS__), .options = (const CaseOption[])                \
+  {                                                                                                \
+    __VA_ARGS__                                                                                    \
+  }
+#define IN(...) .in = {__VA_ARGS__}
+#define OUT(...) .out = {__VA_ARGS__}
+// CASE("ADD", "what it shows", IN(RANDOM(2, 3), RANDOM(3)), OUT(RANDOM(2, 3)), .act = ACT_RELU)
+#define CASE(OPERATOR, TITLE, ...)                                                                 \
+  {                                                                                                \
+    .op = OPERATOR, .name = TITLE, __VA_ARGS__                                                     \
+  }
+#define END_CASES                                                                                  \
+  {                                                                                                \
+    .op = 0                                                                                        \
+  }
 
 #endif

@@ -48,3 +48,14 @@ const OpDef optimizer_ops[] = {
   {.name = "ADAM_UPDATE", .code = OP_NOT_IN_FILES, .flags = OP_EFFECT | OP_NO_FOLD,
    .bind = bind_adam},
   END_OPS};
+
+// The tester's step: learning rate and alpha 0.5, beta1 0.5, beta2 0.75, epsilon 1.
+const OpCase optimizer_cases[] = {
+  CASE("SGD_UPDATE", "w - lr g",
+       IN(TENSOR(F32, DIMS(2), VALUES(1, 2)), TENSOR(F32, DIMS(2), VALUES(0.5, -1))),
+       OUT(TENSOR(F32, DIMS(2), VALUES(0.75, 2.5)))),
+  CASE("ADAM_UPDATE", "w, m and v", IN(TENSOR(F32, DIMS(2), VALUES(1, 2)), TENSOR(F32, DIMS(2),
+          VALUES(0.5, -1)), TENSOR(F32, DIMS(2), VALUES(0.2, 0)), TENSOR(F32, DIMS(2), VALUES(1,
+          0.5))), OUT(TENSOR(F32, DIMS(2), VALUES(0.907962, 2.13962)), {0}, TENSOR(F32, DIMS(2),
+          VALUES(0.35, -0.5)), TENSOR(F32, DIMS(2), VALUES(0.8125, 0.625)))),
+  END_CASES};

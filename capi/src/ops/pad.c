@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PAD and PADV2: constant padding of any element type. The gradient is the inner region.
+#include "ops/bindings.h"
 #include "ops/boxes.h"
-
-#include <string.h>
 
 typedef struct {
   MoveShape move;
@@ -16,14 +15,15 @@ static Status read_box(Infer *f, Box *box, Shape *out)
   int64_t pad[2 * MAX_RANK];
   int n = 0, rank = x->shape.rank;
   TRY(infer_ints(f, 1, pad, 2 * MAX_RANK, &n));
-  if (n != 2 * rank)
+  if (pads->shape.rank != 2 || pads->shape.dim[0] != rank || pads->shape.dim[1] != 2)
     return infer_fail(f, "paddings have shape %s, wanted [%d,2]", shape_text(&pads->shape).text,
                       rank);
   *box = box_whole(&x->shape);
   *out = x->shape;
   for (int i = 0; i < rank; ++i) {
     int64_t before = pad[2 * i], after = pad[2 * i + 1];
-    if (before < 0 || after < 0 || before + after + x->shape.dim[i] > INT32_MAX)
+    if (before < 0 || before > INT32_MAX || after < 0 || after > INT32_MAX ||
+        before + after + x->shape.dim[i] > INT32_MAX)
       return infer_fail(f, "padding %lld, %lld of dimension %d is out of range",
                         (long long)before, (long long)after, i);
     box->begin[i] = (int32_t)before;
@@ -73,7 +73,7 @@ static Status bind(Bind *b)
   Args *a = bind_args(b, sizeof *a);
   if (!a)
     return diag_oom(b->diag);
-  Infer f = {(Graph *)(uintptr_t)b->g, (Node *)(uintptr_t)b->node, b->diag};
+  Infer f = infer_view(b->g, b->node, b->diag);
   Box box;
   Shape sample, x = bind_in(b, 0), outer = bind_out(b, 0);
   TRY(read_box(&f, &box, &sample));
@@ -89,13 +89,9 @@ static Status bind(Bind *b)
 static Status grad(Grad *g)
 {
   const Node *n = grad_of(g);
-  const Tensor *x = grad_tensor(g, n->in[0]), *y = grad_tensor(g, n->out[0]);
-  const Tensor *pads = grad_tensor(g, n->in[1]);
-  BoxAttr attr = {.box = box_whole(&x->shape), .outer = y->shape, .inner = x->shape};
-  for (int i = 0; i < x->shape.rank; ++i)
-    attr.box.begin[i] = pads->dtype == DT_I32
-                          ? ((const int32_t *)pads->data)[2 * i]
-                          : (int32_t)((const int64_t *)pads->data)[2 * i];
+  Infer f = infer_view(grad_graph(g), n, NULL);
+  BoxAttr attr = {.inner = grad_tensor(g, n->in[0])->shape};
+  TRY(read_box(&f, &attr.box, &attr.outer));
   grad_give(g, 0, grad_node(g, "BOX_READ", &attr, 1, (int32_t[]){grad_out(g, 0)}));
   return ST_OK;
 }
@@ -106,3 +102,44 @@ const OpDef pad_ops[] = {
   {.name = "PADV2", .code = 60, .options = 43, .min_in = 3, .max_in = 3, .n_out = 1,
    .infer = infer, .merge = merge, .bind = bind, .grad = grad},
   END_OPS};
+
+#define X TENSOR(F32, DIMS(2, 2), VALUES(1, 2, 3, 4))
+
+const OpCase pad_cases[] = {
+  CASE("PAD", "values", IN(X, CONSTANT(I32, DIMS(2, 2), VALUES(1, 0, 0, 2))),
+       OUT(TENSOR(F32, DIMS(3, 4), VALUES(0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0)))),
+  CASE("PAD", "int64 paddings, int16",
+       IN(TENSOR(I16, DIMS(2), VALUES(-5, 6)), CONSTANT(I64, DIMS(1, 2), VALUES(1, 1))),
+       OUT(TENSOR(I16, DIMS(4), VALUES(0, -5, 6, 0)))),
+  CASE("PAD", "bytes",
+       IN(TENSOR(BOOL, DIMS(1, 2), VALUES(1, 1)), CONSTANT(I32, DIMS(2, 2), VALUES(0, 1, 1, 0))),
+       OUT(TENSOR(BOOL, DIMS(2, 3), VALUES(0, 1, 1, 0, 0, 0)))),
+  CASE("PAD", "image",
+       IN(RANDOM(1, 3, 4, 2), CONSTANT(I32, DIMS(4, 2), VALUES(0, 0, 1, 2, 0, 1, 0, 0))),
+       OUT(RANDOM(1, 6, 5, 2))),
+  CASE("PAD", "the batch too", IN(RANDOM(1, 3), CONSTANT(I32, DIMS(2, 2), VALUES(1, 1, 2, 0))),
+       OUT(RANDOM(3, 5))),
+  CASE("PAD", "several rows a sample, channels",
+       IN(RANDOM(2, 1, 3), CONSTANT(I64, DIMS(3, 2), VALUES(0, 0, 0, 0, 1, 3))),
+       OUT(RANDOM(2, 1, 7))),
+  CASE("PAD", "nothing", IN(RANDOM(2, 3), CONSTANT(I32, DIMS(2, 2), VALUES(0, 0, 0, 0))),
+       OUT(RANDOM(2, 3))),
+  CASE("PAD", "refused: negative", IN(X, CONSTANT(I32, DIMS(2, 2), VALUES(0, -1, 0, 0))),
+       .refusal = "padding 0, -1 of dimension 0"),
+  CASE("PAD", "refused: huge", IN(X, CONSTANT(I64, DIMS(2, 2), VALUES(9e18, 9e18, 0, 0))),
+       .refusal = "of dimension 0 is out of range"),
+  CASE("PAD", "refused: shape", IN(X, CONSTANT(I32, DIMS(4), VALUES(0, 0, 0, 0))),
+       .refusal = "paddings have shape [4], wanted [2,2]"),
+  CASE("PAD", "refused: not constant", IN(X, TENSOR(I32, DIMS(2, 2))),
+       .refusal = "must be constant"),
+  CASE("PADV2", "values",
+       IN(X, CONSTANT(I32, DIMS(2, 2), VALUES(0, 0, 1, 0)), CONSTANT(F32, DIMS(), VALUES(-7))),
+       OUT(TENSOR(F32, DIMS(2, 3), VALUES(-7, 1, 2, -7, 3, 4)))),
+  CASE("PADV2", "int64", IN(TENSOR(I64, DIMS(1), VALUES(3)), CONSTANT(I32, DIMS(1, 2), VALUES(1,
+          1)), CONSTANT(I64, DIMS(1), VALUES(-1))), OUT(TENSOR(I64, DIMS(3), VALUES(-1, 3, -1)))),
+  CASE("PADV2", "image", IN(RANDOM(1, 2, 2, 3), CONSTANT(I32, DIMS(4, 2), VALUES(0, 0, 1, 1, 1, 0,
+          0, 0)), CONSTANT(F32, DIMS(), VALUES(0.5))), OUT(RANDOM(1, 4, 3, 3))),
+  CASE("PADV2", "refused: value",
+       IN(X, CONSTANT(I32, DIMS(2, 2), VALUES(0, 0, 1, 0)), CONSTANT(I32, DIMS(), VALUES(1))),
+       .refusal = "the fill value is int32 of shape [], wanted one float32"),
+  END_CASES};

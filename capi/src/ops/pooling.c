@@ -31,7 +31,7 @@ static Status infer(Infer *f)
   const WindowAttr *a = f->node->attr;
   Pool2dShape s;
   if (!geometry(a, x, &s))
-    return infer_fail(f, "a window of %dx%d is larger than input %s", a->filter_h, a->filter_w,
+    return infer_fail(f, "a window of %dx%d does not fit into input %s", a->filter_h, a->filter_w,
                       shape_text(x).text);
   return infer_out(f, 0, DT_F32, (Shape){.rank = 4, .dim = {s.n, s.oh, s.ow, s.c}});
 }
@@ -133,3 +133,51 @@ const OpDef pooling_ops[] = {POOL("MAX_POOL_2D", 17, bind_max, grad_max),
                              POOL_GRAD("MAX_POOL_2D_GRAD", 0, bind_max_grad),
                              POOL_GRAD("AVERAGE_POOL_2D_GRAD", 1u << 1, bind_average_grad),
                              END_OPS};
+
+#define WINDOW(SAME, KH, KW, SH, SW)                                                               \
+  ATTR(WindowAttr, .same = SAME, .filter_h = KH, .filter_w = KW, .stride_h = SH, .stride_w = SW,   \
+       .dilation_h = 1, .dilation_w = 1)
+#define X                                                                                          \
+  TENSOR(F32, DIMS(1, 4, 4, 1), VALUES(-3, 2, -4, 1, -5, 0, 5, -1, 4, -2, 3, -3, 2, -4, 1, -5))
+
+const OpCase pooling_cases[] = {
+  CASE("MAX_POOL_2D", "VALID", IN(X), OUT(TENSOR(F32, DIMS(1, 2, 2, 1), VALUES(2, 5, 4, 3))),
+       WINDOW(false, 2, 2, 2, 2)),
+  CASE("MAX_POOL_2D", "options", IN(X), OUT(TENSOR(F32, DIMS(1, 2, 2, 1), VALUES(1, 1, 1, 1))),
+       OPTIONS(OPT_BYTE(0, 0), OPT_INT(1, 2), OPT_INT(2, 2), OPT_INT(3, 3), OPT_INT(4, 3),
+          OPT_BYTE(5, 2)), .act = ACT_RELU_N1_TO_1),
+  CASE("MAX_POOL_2D", "padding never wins", IN(TENSOR(F32, DIMS(1, 1, 2, 1), VALUES(-3, -2))),
+       OUT(TENSOR(F32, DIMS(1, 1, 2, 1), VALUES(-2, -2))), WINDOW(true, 3, 3, 1, 1)),
+  CASE("MAX_POOL_2D_GRAD", "the first of several largest ones", IN(TENSOR(F32, DIMS(1, 1, 2, 1),
+          VALUES(10, 100)), TENSOR(F32, DIMS(1, 2, 3, 1), VALUES(7, 7, 1, 7, 1, 1))),
+       OUT(TENSOR(F32, DIMS(1, 2, 3, 1), VALUES(10, 100, 0, 0, 0, 0))), WINDOW(false, 2, 2, 1, 1)),
+
+  CASE("MAX_POOL_2D", "overlapping", IN(RANDOM(1, 5, 6, 3)), OUT(RANDOM(1, 3, 5, 3)),
+       WINDOW(false, 3, 2, 1, 1), .act = ACT_RELU),
+  CASE("MAX_POOL_2D", "uneven strides", IN(RANDOM(1, 7, 7, 2)), OUT(RANDOM(1, 4, 3, 2)),
+       WINDOW(true, 2, 3, 2, 3), .act = ACT_TANH),
+  CASE("MAX_POOL_2D", "strides wider than the window", IN(RANDOM(2, 5, 5, 17)),
+       OUT(RANDOM(2, 2, 2, 17)), WINDOW(false, 2, 2, 3, 3)),
+  CASE("MAX_POOL_2D", "refused: window", IN(RANDOM(1, 2, 4, 1)), WINDOW(false, 3, 1, 1, 1),
+       .refusal = "a window of 3x1 does not fit into input [1,2,4,1]"),
+  CASE("MAX_POOL_2D", "refused: filter", IN(X),
+       OPTIONS(OPT_INT(1, 1), OPT_INT(2, 1), OPT_INT(3, 2)), .refusal = "filter_height is 0"),
+  CASE("MAX_POOL_2D", "refused: rank", IN(RANDOM(4, 4, 1)), WINDOW(true, 2, 2, 1, 1),
+       .refusal = "wanted rank 4"),
+  CASE("AVERAGE_POOL_2D", "padding does not count", IN(X),
+       OUT(TENSOR(F32, DIMS(1, 2, 2, 1), VALUES(0, 0.16666667, 0.66666667, -1))),
+       WINDOW(true, 3, 3, 2, 2)),
+  CASE("AVERAGE_POOL_2D", "options", IN(X), OUT(TENSOR(F32, DIMS(1, 2, 2, 1), VALUES(0, 0, 3, 0))),
+       OPTIONS(OPT_BYTE(0, 1), OPT_INT(1, 3), OPT_INT(2, 2), OPT_INT(3, 1), OPT_INT(4, 2),
+          OPT_BYTE(5, 1)), .act = ACT_RELU, .no_numeric_grad = true),
+  CASE("AVERAGE_POOL_2D", "global", IN(RANDOM(1, 4, 3, 5)), OUT(RANDOM(1, 1, 1, 5)),
+       WINDOW(false, 4, 3, 4, 3)),
+  CASE("AVERAGE_POOL_2D", "overlapping", IN(RANDOM(2, 5, 4, 3)), OUT(RANDOM(2, 5, 4, 3)),
+       WINDOW(true, 3, 2, 1, 1), .act = ACT_TANH),
+  CASE("AVERAGE_POOL_2D", "uneven strides", IN(RANDOM(1, 6, 7, 2)), OUT(RANDOM(1, 2, 3, 2)),
+       WINDOW(false, 3, 2, 3, 2), .act = ACT_RELU6),
+  CASE("AVERAGE_POOL_2D", "refused: stride", IN(X), OPTIONS(OPT_INT(1, 0), OPT_INT(2, 1)),
+       .refusal = "stride_w is 0"),
+  CASE("AVERAGE_POOL_2D", "refused: uint8", IN(TENSOR(U8, DIMS(1, 4, 4, 1))),
+       WINDOW(true, 2, 2, 1, 1), .refusal = "is uint8, wanted float32"),
+  END_CASES};

@@ -2,6 +2,7 @@
 // MEAN and SUM over constant axes; SUM_TO, which undoes broadcasting; SPREAD, the gradient of sums.
 #include "kernels/rows.h"
 #include "ops/attrs.h"
+#include "ops/bindings.h"
 #include "ops/op.h"
 
 #include <string.h>
@@ -28,10 +29,10 @@ static Status parse(const FbTable *options, void *attr, int *act, Diag *d)
   return ST_OK;
 }
 
-// Which axes the constant in input 1 names. It has been read before where d is NULL.
+// Which axes the constant in input 1 names.
 static Status read_axes(const Graph *g, const Node *n, bool *reduce, Diag *d)
 {
-  Infer f = {(Graph *)(uintptr_t)g, (Node *)(uintptr_t)n, d};
+  Infer f = infer_view(g, n, d);
   int64_t axes[MAX_RANK * 2];
   int count = 0, rank = g->tensors[n->in[0]].shape.rank;
   TRY(infer_ints(&f, 1, axes, MAX_RANK * 2, &count));
@@ -140,22 +141,9 @@ static Status grad(Grad *g)
 {
   const Node *n = grad_of(g);
   bool reduce[MAX_RANK];
-  const Tensor *x = grad_tensor(g, n->in[0]);
-  const Tensor *axes = grad_tensor(g, n->in[1]);
-  memset(reduce, 0, sizeof reduce);
-  for (int64_t i = 0; i < shape_numel(&axes->shape); ++i) {
-    int axis;
-    int64_t v = axes->dtype == DT_I32 ? ((const int32_t *)axes->data)[i]
-                                      : ((const int64_t *)axes->data)[i];
-    if (shape_axis(v, x->shape.rank, &axis))
-      reduce[axis] = true;
-  }
-  int64_t count = 1;
-  for (int i = 0; i < x->shape.rank; ++i)
-    if (reduce[i])
-      count *= x->shape.dim[i];
-  SpreadAttr attr = {.kept = keep_axes(&x->shape, reduce),
-                     .scale = strcmp(n->op->name, "MEAN") == 0 ? 1.0f / (float)count : 1};
+  TRY(read_axes(grad_graph(g), n, reduce, NULL));
+  SpreadAttr attr = {.kept = keep_axes(&grad_tensor(g, n->in[0])->shape, reduce),
+                     .scale = mean_scale(grad_graph(g), n, reduce)};
   grad_give(g, 0, grad_node(g, "SPREAD", &attr, 2, (int32_t[]){grad_out(g, 0), n->in[0]}));
   return ST_OK;
 }
@@ -208,8 +196,7 @@ static Status infer_sum_to(Infer *f)
   return ST_OK;
 }
 
-// Axes of x (one sample's) that the target lacks or has as 1. The target may also be a reshaped
-// form of the kept axes, such as [C] or [1,1,1,C] of [N,H,W,C].
+// Axes of x (one sample's) that the target, right-aligned, lacks or has as 1.
 static void sum_to_axes(const Shape *x, const Shape *target, bool *reduce)
 {
   memset(reduce, 0, sizeof *reduce * MAX_RANK);
@@ -261,3 +248,45 @@ const OpDef reduce_ops[] = {
    .attr_bytes = sizeof(SumToAttr), .infer = infer_sum_to, .merge = merge_sum_to,
    .bind = bind_sum_to},
   END_OPS};
+
+#define X TENSOR(F32, DIMS(2, 3), VALUES(1, 2, 3, 4, 5, 9))
+#define KEEP ATTR(ReduceAttr, true)
+#define DROP ATTR(ReduceAttr, false)
+
+const OpCase reduce_cases[] = {
+  CASE("MEAN", "columns", IN(X, INTS(0)), OUT(TENSOR(F32, DIMS(3), VALUES(2.5, 3.5, 6))), DROP),
+  CASE("MEAN", "options", IN(X, INTS(-1)), OUT(TENSOR(F32, DIMS(2, 1), VALUES(2, 6))),
+       OPTIONS(OPT_BYTE(0, 1))),
+  CASE("MEAN", "a scalar axis, int64", IN(X, CONSTANT(I64, DIMS(), VALUES(1))),
+       OUT(TENSOR(F32, DIMS(2), VALUES(2, 6)))),
+  CASE("MEAN", "all, named twice", IN(X, INTS(0, 1, -1)), OUT(TENSOR(F32, DIMS(), VALUES(4))),
+       DROP),
+  CASE("MEAN", "height and width", IN(RANDOM(1, 3, 4, 5), INTS(1, 2)), OUT(RANDOM(1, 5)), DROP),
+  CASE("MEAN", "height and width, kept", IN(RANDOM(2, 3, 2, 3), INTS(2, 1)),
+       OUT(RANDOM(2, 1, 1, 3)), KEEP),
+  CASE("MEAN", "alternating axes of rank 5", IN(RANDOM(2, 3, 2, 3, 2), INTS(1, -2)),
+       OUT(RANDOM(2, 2, 2)), DROP),
+  CASE("MEAN", "with the batch", IN(RANDOM(1, 3, 4), INTS(0, 2)), OUT(RANDOM(3)), DROP),
+  CASE("MEAN", "channels", IN(RANDOM(1, 2, 2, 6), INTS(3)), OUT(RANDOM(1, 2, 2)), DROP),
+  CASE("MEAN", "of no axis", IN(RANDOM(2, 3), CONSTANT(I32, DIMS(0))), OUT(RANDOM(2, 3)), DROP),
+  CASE("MEAN", "of a vector", IN(RANDOM(5), INTS(0)), OUT(RANDOM()), DROP),
+  CASE("MEAN", "refused: axis", IN(X, INTS(2)), DROP, .refusal = "axis 2 is outside rank 2"),
+  CASE("MEAN", "refused: int32", IN(TENSOR(I32, DIMS(2)), INTS(0)), DROP,
+       .refusal = "is int32, wanted float32"),
+  CASE("MEAN", "refused: axes that depend on the data", IN(X, TENSOR(I32, DIMS(1))), DROP,
+       .refusal = "must be constant"),
+  CASE("MEAN", "refused: float axes", IN(X, CONSTANT(F32, DIMS(1))), DROP,
+       .refusal = "is float32, wanted int32 or int64"),
+  CASE("SUM", "rows", IN(X, INTS(1)), OUT(TENSOR(F32, DIMS(2), VALUES(6, 18))), DROP),
+  CASE("SUM", "all, kept", IN(X, INTS(0, 1)), OUT(TENSOR(F32, DIMS(1, 1), VALUES(24))), KEEP),
+  CASE("SUM", "of nothing", IN(RANDOM(2, 0), INTS(1)), OUT(TENSOR(F32, DIMS(2), VALUES(0, 0))),
+       DROP),
+  CASE("SUM", "rank 8", IN(RANDOM(1, 2, 1, 2, 3, 1, 2, 2), INTS(1, 4, 7)),
+       OUT(RANDOM(1, 1, 2, 1, 2)), DROP),
+  CASE("SUM", "long rows", IN(RANDOM(1, 3, 100), INTS(-1)), OUT(RANDOM(1, 3)), DROP),
+  CASE("SUM", "refused: axis", IN(X, INTS(-3)), DROP, .refusal = "axis -3 is outside rank 2"),
+  CASE("SUM_TO", "a row", IN(X), OUT(TENSOR(F32, DIMS(3), VALUES(5, 7, 12))),
+       ATTR(SumToAttr, .shape = {.rank = 1, .dim = {3}})),
+  CASE("SUM_TO", "a column", IN(X), OUT(TENSOR(F32, DIMS(2, 1), VALUES(6, 18))),
+       ATTR(SumToAttr, .shape = {.rank = 2, .dim = {2, 1}})),
+  END_CASES};

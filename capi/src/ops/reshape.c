@@ -47,6 +47,8 @@ static Status infer_reshape(Infer *f)
   int64_t numel = shape_numel(&x->shape), known = 1;
   int rest = -1;
   for (int i = 0; i < out.rank; ++i) {
+    if (out.dim[i] < -1)
+      return infer_fail(f, "dimension %d of target %s is negative", i, shape_text(&out).text);
     if (out.dim[i] < 0 && rest >= 0)
       return infer_fail(f, "target %s has more than one unknown dimension",
                         shape_text(&out).text);
@@ -140,3 +142,53 @@ const OpDef reshape_ops[] = {
   {.name = "RESHAPE_TO", .code = OP_NOT_IN_FILES, .flags = OP_ALIAS,
    .attr_bytes = sizeof(ReshapeToAttr), .infer = infer_reshape_to},
   END_OPS};
+
+#define X TENSOR(F32, DIMS(1, 2, 3), VALUES(1, 2, 3, 4, 5, 6))
+
+const OpCase reshape_cases[] = {
+  CASE("RESHAPE", "an operand", IN(X, INTS(3, 2)),
+       OUT(TENSOR(F32, DIMS(3, 2), VALUES(1, 2, 3, 4, 5, 6)))),
+  CASE("RESHAPE", "the rest, int64", IN(X, CONSTANT(I64, DIMS(2), VALUES(-1, 6))),
+       OUT(TENSOR(F32, DIMS(1, 6), VALUES(1, 2, 3, 4, 5, 6)))),
+  CASE("RESHAPE", "the option", IN(X), OUT(TENSOR(F32, DIMS(2, 1, 3), VALUES(1, 2, 3, 4, 5, 6))),
+       OPTIONS(OPT_INTS(0, 2, -1, 3))),
+  CASE("RESHAPE", "the operand wins", IN(X, INTS(6)),
+       OUT(TENSOR(F32, DIMS(6), VALUES(1, 2, 3, 4, 5, 6))), OPTIONS(OPT_INTS(0, 7, 7))),
+  CASE("RESHAPE", "bytes", IN(TENSOR(U8, DIMS(2, 2), VALUES(1, 2, 3, 4)), INTS(4)),
+       OUT(TENSOR(U8, DIMS(4), VALUES(1, 2, 3, 4)))),
+  CASE("RESHAPE", "no elements", IN(RANDOM(0, 3), INTS(-1, 3)), OUT(RANDOM(0, 3))),
+  CASE("RESHAPE", "to a scalar", IN(RANDOM(1, 1), CONSTANT(I32, DIMS(0))), OUT(RANDOM())),
+  CASE("RESHAPE", "flatten", IN(RANDOM(1, 3, 4, 2), INTS(1, 24)), OUT(RANDOM(1, 24))),
+  CASE("RESHAPE", "rank 8", IN(RANDOM(4, 6), INTS(1, 2, 2, 1, 2, 1, 3, 1)),
+       OUT(RANDOM(1, 2, 2, 1, 2, 1, 3, 1))),
+  CASE("RESHAPE", "refused: count", IN(X, INTS(4, 2)),
+       .refusal = "input of shape [1,2,3] does not fit target [4,2]"),
+  CASE("RESHAPE", "refused: no whole rest", IN(X, INTS(-1, 4)),
+       .refusal = "does not fit target [-1,4]"),
+  CASE("RESHAPE", "refused: two unknown", IN(X, INTS(-1, -1)),
+       .refusal = "more than one unknown dimension"),
+  CASE("RESHAPE", "refused: negative option", IN(X), OPTIONS(OPT_INTS(0, -2, 3)),
+       .refusal = "dimension 0 of target [-2,3] is negative"),
+  CASE("RESHAPE", "refused: too large", IN(X, INTS(2147483647, 2147483647, 2147483647)),
+       .refusal = "is too large"),
+  CASE("RESHAPE", "refused: no shape", IN(X),
+       .refusal = "neither a shape operand nor a new_shape option"),
+  CASE("RESHAPE", "refused: not constant", IN(X, TENSOR(I32, DIMS(2))),
+       .refusal = "must be constant"),
+  CASE("SQUEEZE", "all", IN(TENSOR(F32, DIMS(1, 2, 1), VALUES(1, 2))),
+       OUT(TENSOR(F32, DIMS(2), VALUES(1, 2)))),
+  CASE("SQUEEZE", "named", IN(TENSOR(F32, DIMS(1, 2, 1), VALUES(1, 2))),
+       OUT(TENSOR(F32, DIMS(1, 2), VALUES(1, 2))), OPTIONS(OPT_INTS(0, -1))),
+  CASE("SQUEEZE", "keeps the batch", IN(RANDOM(1, 1, 1, 5)), OUT(RANDOM(1, 5)),
+       OPTIONS(OPT_INTS(0, 1, 2))),
+  CASE("SQUEEZE", "refused", IN(X), OPTIONS(OPT_INTS(0, 1)),
+       .refusal = "dimension 1 of shape [1,2,3] is not 1"),
+  CASE("EXPAND_DIMS", "first", IN(TENSOR(F32, DIMS(2), VALUES(1, 2)), INTS(0)),
+       OUT(TENSOR(F32, DIMS(1, 2), VALUES(1, 2)))),
+  CASE("EXPAND_DIMS", "last, int64",
+       IN(TENSOR(F32, DIMS(2), VALUES(1, 2)), CONSTANT(I64, DIMS(), VALUES(-1))),
+       OUT(TENSOR(F32, DIMS(2, 1), VALUES(1, 2)))),
+  CASE("EXPAND_DIMS", "between", IN(RANDOM(2, 3), INTS(1)), OUT(RANDOM(2, 1, 3))),
+  CASE("EXPAND_DIMS", "refused", IN(RANDOM(2, 3), INTS(3)),
+       .refusal = "axis 3 does not fit an input of shape [2,3]"),
+  END_CASES};

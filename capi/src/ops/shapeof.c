@@ -53,3 +53,12 @@ const OpDef shapeof_ops[] = {
    .attr_bytes = sizeof(ShapeAttr), .parse = parse, .infer = infer, .bind = bind,
    .no_grad = "a shape is no function of the data"},
   END_OPS};
+
+const OpCase shapeof_cases[] = {
+  CASE("SHAPE", "no options", IN(RANDOM(1, 5, 3)), OUT(TENSOR(I32, DIMS(3), VALUES(1, 5, 3)))),
+  CASE("SHAPE", "int64", IN(TENSOR(U8, DIMS(2, 0))), OUT(TENSOR(I64, DIMS(2), VALUES(2, 0))),
+       OPTIONS(OPT_BYTE(0, 4))),
+  CASE("SHAPE", "of a scalar", IN(RANDOM()), OUT(TENSOR(I32, DIMS(0))), OPTIONS(OPT_BYTE(0, 2))),
+  CASE("SHAPE", "refused", IN(RANDOM(2)), OPTIONS(OPT_BYTE(0, 9)),
+       .refusal = "out_type is 9, wanted int32 or int64"),
+  END_CASES};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SLICE and STRIDED_SLICE with constant bounds, of any element type.
+#include "ops/bindings.h"
 #include "ops/boxes.h"
 
 typedef struct {
@@ -40,8 +41,9 @@ static Status slice_box(Infer *f, Box *box, Shape *inner)
   *box = box_whole(x);
   *inner = *x;
   for (int i = 0; i < x->rank; ++i) {
-    int64_t n = size[i] == -1 ? x->dim[i] - begin[i] : size[i];
-    if (begin[i] < 0 || n < 0 || begin[i] > x->dim[i] || n > x->dim[i] - begin[i])
+    bool starts_inside = begin[i] >= 0 && begin[i] <= x->dim[i];
+    int64_t n = size[i] == -1 && starts_inside ? x->dim[i] - begin[i] : size[i];
+    if (!starts_inside || n < 0 || n > x->dim[i] - begin[i])
       return infer_fail(f, "begin %lld and size %lld leave dimension %d of shape %s",
                         (long long)begin[i], (long long)size[i], i, shape_text(x).text);
     box->begin[i] = (int32_t)begin[i];
@@ -50,19 +52,26 @@ static Status slice_box(Infer *f, Box *box, Shape *inner)
   return ST_OK;
 }
 
+static int64_t clamp(int64_t v, int64_t low, int64_t high)
+{
+  return v < low ? low : v > high ? high : v;
+}
+
 // One axis of STRIDED_SLICE: the rules of Python slices, with masks for open ends.
 static void strided_axis(int32_t dim, int64_t begin, int64_t end, int64_t stride, bool open_begin,
                          bool open_end, bool from_begin, int32_t *first, int32_t *count)
 {
   int64_t low = stride > 0 ? 0 : -1, high = stride > 0 ? dim : dim - 1;
-  if (begin < 0)
-    begin += dim;
+  begin = clamp(begin < 0 ? begin + dim : begin, low, high);
+  if (open_begin)
+    begin = stride > 0 ? low : high;
   if (from_begin)
-    end += begin;
+    end = clamp(end, -(int64_t)dim - 1, dim) + begin;
   else if (end < 0)
     end += dim;
-  begin = open_begin ? (stride > 0 ? low : high) : begin < low ? low : begin > high ? high : begin;
-  end = open_end ? (stride > 0 ? high : low) : end < low ? low : end > high ? high : end;
+  end = clamp(end, low, high);
+  if (open_end)
+    end = stride > 0 ? high : low;
   int64_t span = stride > 0 ? end - begin : begin - end, step = stride > 0 ? stride : -stride;
   *count = span > 0 ? (int32_t)((span + step - 1) / step) : 0;
   *first = (int32_t)(*count ? begin : 0);
@@ -97,7 +106,8 @@ static Status strided_box(Infer *f, Box *box, Shape *inner)
   for (int i = 0; i < n || axis < x->rank; ++i) {
     bool dots = i < n && (a->ellipsis_mask >> i & 1);
     int whole = dots ? x->rank - named : i >= n ? 1 : 0;
-    if (inner->rank + (whole ? whole : 1) > MAX_RANK)
+    bool shrink = !dots && i < n && (a->shrink_mask >> i & 1) && !(a->new_axis_mask >> i & 1);
+    if (inner->rank + (dots ? whole : !shrink) > MAX_RANK)
       return infer_fail(f, "the result would have more than %d dimensions", MAX_RANK);
     for (int k = 0; k < whole; ++k)
       inner->dim[inner->rank++] = x->dim[axis++];
@@ -107,7 +117,6 @@ static Status strided_box(Infer *f, Box *box, Shape *inner)
       inner->dim[inner->rank++] = 1;
       continue;
     }
-    bool shrink = a->shrink_mask >> i & 1;
     if (stride[i] == 0 || stride[i] > INT32_MAX || stride[i] < -INT32_MAX ||
         (shrink && stride[i] < 0))
       return infer_fail(f, "stride %lld of index %d is not possible", (long long)stride[i], i);
@@ -143,19 +152,15 @@ static Status infer(Infer *f)
   return infer_out(f, 0, infer_in(f, 0)->dtype, inner);
 }
 
-static Infer view(const Graph *g, const Node *n, Diag *d)
-{
-  return (Infer){(Graph *)(uintptr_t)g, (Node *)(uintptr_t)n, d};
-}
-
+// A box that takes all of dimension 0 leaves the order of samples alone, also where the result has
+// no such dimension.
 static bool merge(const Graph *g, const Node *n)
 {
-  Infer f = view(g, n, NULL);
+  Infer f = infer_view(g, n, NULL);
   Box box;
   Shape inner;
   const Shape *x = &g->tensors[n->in[0]].shape;
-  return merge_outer(g, n) && read_box(&f, &box, &inner) == ST_OK &&
-         box_takes_all_of_dim0(&box, x) && inner.rank > 0 && inner.dim[0] == x->dim[0];
+  return merge_outer(g, n) && read_box(&f, &box, &inner) == ST_OK && box_takes_all_of_dim0(&box, x);
 }
 
 static void run(const void *args, const Call *c)
@@ -177,7 +182,7 @@ static Status bind(Bind *b)
   Args *a = bind_args(b, sizeof *a);
   if (!a)
     return diag_oom(b->diag);
-  Infer f = view(b->g, b->node, b->diag);
+  Infer f = infer_view(b->g, b->node, b->diag);
   Box box;
   Shape inner, x = bind_in(b, 0);
   TRY(read_box(&f, &box, &inner));
@@ -192,10 +197,8 @@ static Status bind(Bind *b)
 static Status grad(Grad *g)
 {
   const Node *n = grad_of(g);
-  Node copy = *n;
-  Infer f = {.node = &copy};
+  Infer f = infer_view(grad_graph(g), n, NULL);
   BoxAttr attr = {.outer = grad_tensor(g, n->in[0])->shape};
-  f.g = grad_graph(g);
   TRY(read_box(&f, &attr.box, &attr.inner));
   grad_give(g, 0, grad_node(g, "BOX_SCATTER", &attr, 1, (int32_t[]){grad_out(g, 0)}));
   return ST_OK;
@@ -208,3 +211,94 @@ const OpDef slice_ops[] = {
    .attr_bytes = sizeof(StridedAttr), .parse = parse_strided, .infer = infer, .merge = merge,
    .bind = bind, .grad = grad},
   END_OPS};
+
+#define X TENSOR(F32, DIMS(2, 3), VALUES(1, 2, 3, 4, 5, 6))
+#define X5 TENSOR(F32, DIMS(5), VALUES(0, 1, 2, 3, 4))
+#define OUT5(...) OUT(TENSOR(F32, DIMS(CASE_COUNT(double, __VA_ARGS__)), VALUES(__VA_ARGS__)))
+
+const OpCase slice_cases[] = {
+  CASE("SLICE", "values", IN(X, INTS(0, 1), INTS(2, 2)),
+       OUT(TENSOR(F32, DIMS(2, 2), VALUES(2, 3, 5, 6)))),
+  CASE("SLICE", "to the end, int64",
+       IN(X, CONSTANT(I64, DIMS(2), VALUES(1, 1)), CONSTANT(I64, DIMS(2), VALUES(-1, -1))),
+       OUT(TENSOR(F32, DIMS(1, 2), VALUES(5, 6)))),
+  CASE("SLICE", "int32", IN(TENSOR(I32, DIMS(3), VALUES(7, 8, 9)), INTS(1), INTS(1)),
+       OUT(TENSOR(I32, DIMS(1), VALUES(8)))),
+  CASE("SLICE", "nothing, at the end", IN(X, INTS(0, 3), INTS(2, -1)), OUT(RANDOM(2, 0))),
+  CASE("SLICE", "image", IN(RANDOM(1, 4, 5, 3), INTS(0, 1, 2, 0), INTS(1, 2, -1, 2)),
+       OUT(RANDOM(1, 2, 3, 2))),
+  CASE("SLICE", "part of a sample's rows", IN(RANDOM(4, 3), INTS(1, 0), INTS(2, 3)),
+       OUT(RANDOM(2, 3))),
+  CASE("SLICE", "all rows of a sample", IN(RANDOM(2, 3), INTS(0, 1), INTS(2, 1)),
+       OUT(RANDOM(2, 1))),
+  CASE("SLICE", "refused: past the end", IN(X, INTS(0, 2), INTS(2, 2)),
+       .refusal = "begin 2 and size 2 leave dimension 1 of shape [2,3]"),
+  CASE("SLICE", "refused: negative", IN(X, INTS(0, -1), INTS(2, 1)),
+       .refusal = "begin -1 and size 1 leave"),
+  CASE("SLICE", "refused: far out", IN(X, CONSTANT(I64, DIMS(2), VALUES(-9223372036854775808.0,
+          0)), CONSTANT(I64, DIMS(2), VALUES(-1, 1))), .refusal = "leave dimension 0"),
+  CASE("SLICE", "refused: rank", IN(X, INTS(0), INTS(1)),
+       .refusal = "1 begins and 1 sizes for an input of shape [2,3]"),
+  CASE("SLICE", "refused: not constant", IN(X, TENSOR(I32, DIMS(2)), INTS(1, 1)),
+       .refusal = "must be constant"),
+  CASE("STRIDED_SLICE", "backwards", IN(X5, INTS(4), INTS(0), INTS(-2)), OUT5(4, 2)),
+  CASE("STRIDED_SLICE", "backwards to an open end", IN(X5, INTS(-2), INTS(0), INTS(-1)),
+       OUT5(3, 2, 1, 0), ATTR(StridedAttr, .end_mask = 1)),
+  CASE("STRIDED_SLICE", "backwards from an open begin", IN(X5, INTS(0), INTS(1), INTS(-1)),
+       OUT5(4, 3, 2), ATTR(StridedAttr, .begin_mask = 1)),
+  CASE("STRIDED_SLICE", "bounds outside", IN(X5, INTS(-100), INTS(2147483647), INTS(2)),
+       OUT5(0, 2, 4)),
+  CASE("STRIDED_SLICE", "far outside, backwards", IN(X5, CONSTANT(I64, DIMS(1), VALUES(9e18)),
+          CONSTANT(I64, DIMS(1), VALUES(-9e18)), CONSTANT(I64, DIMS(1), VALUES(-1))),
+       OUT5(4, 3, 2, 1, 0)),
+  CASE("STRIDED_SLICE", "end from begin", IN(X5, INTS(1), INTS(3), INTS(1)), OUT5(1, 2, 3),
+       ATTR(StridedAttr, .offset = true)),
+  CASE("STRIDED_SLICE", "far end from begin", IN(X5, CONSTANT(I64, DIMS(1), VALUES(3)),
+          CONSTANT(I64, DIMS(1), VALUES(9.2e18)), CONSTANT(I64, DIMS(1), VALUES(1))), OUT5(3, 4),
+       ATTR(StridedAttr, .offset = true)),
+  CASE("STRIDED_SLICE", "end from an open begin", IN(X5, INTS(4), INTS(2), INTS(1)), OUT5(0, 1),
+       ATTR(StridedAttr, .begin_mask = 1, .offset = true)),
+  CASE("STRIDED_SLICE", "bounds from the end", IN(X5, INTS(-4), INTS(-1), INTS(2)), OUT5(1, 3)),
+  CASE("STRIDED_SLICE", "nothing", IN(X5, INTS(3), INTS(1), INTS(1)), OUT(RANDOM(0))),
+  CASE("STRIDED_SLICE", "options: masks and a dropped axis",
+       IN(X, INTS(1, 1), INTS(0, 0), INTS(1, 1)), OUT(TENSOR(F32, DIMS(3), VALUES(4, 5, 6))),
+       OPTIONS(OPT_INT(0, 2), OPT_INT(1, 2), OPT_INT(4, 1))),
+  CASE("STRIDED_SLICE", "options: ellipsis, new axis, offset",
+       IN(X, INTS(0, 0, 1), INTS(0, 0, 1), INTS(1, 1, 1)),
+       OUT(TENSOR(F32, DIMS(2, 1, 1), VALUES(2, 5))),
+       OPTIONS(OPT_INT(2, 1), OPT_INT(3, 2), OPT_BYTE(5, 1))),
+  CASE("STRIDED_SLICE", "element of a shape",
+       IN(TENSOR(I32, DIMS(4), VALUES(7, 8, 9, 10)), INTS(-1), INTS(0), INTS(1)),
+       OUT(TENSOR(I32, DIMS(), VALUES(10))), ATTR(StridedAttr, .shrink_mask = 1)),
+  CASE("STRIDED_SLICE", "fewer indices than rank",
+       IN(RANDOM(1, 4, 3, 2), INTS(0, 3), INTS(1, 0), INTS(1, -2)), OUT(RANDOM(1, 2, 3, 2))),
+  CASE("STRIDED_SLICE", "last step of a sequence",
+       IN(RANDOM(1, 4, 3), INTS(0, -1, 0), INTS(0, 0, 0), INTS(1, 1, 1)), OUT(RANDOM(1, 3)),
+       ATTR(StridedAttr, .begin_mask = 5, .end_mask = 5, .shrink_mask = 2)),
+  CASE("STRIDED_SLICE", "drops the batch", IN(RANDOM(1, 4, 3), INTS(0), INTS(1), INTS(1)),
+       OUT(RANDOM(4, 3)), ATTR(StridedAttr, .shrink_mask = 1)),
+  CASE("STRIDED_SLICE", "new axis before the batch",
+       IN(RANDOM(1, 3), INTS(0, 0), INTS(0, 1), INTS(1, 1)), OUT(RANDOM(1, 1, 3)),
+       ATTR(StridedAttr, .new_axis_mask = 1)),
+  CASE("STRIDED_SLICE", "rows of a sample backwards", IN(RANDOM(3, 2), INTS(0), INTS(0), INTS(-1)),
+       OUT(RANDOM(3, 2)), ATTR(StridedAttr, .begin_mask = 1, .end_mask = 1)),
+  CASE("STRIDED_SLICE", "every second of a sample's rows",
+       IN(RANDOM(5, 2), INTS(0), INTS(5), INTS(2)), OUT(RANDOM(3, 2))),
+  CASE("STRIDED_SLICE", "rank 8 whole",
+       IN(RANDOM(1, 2, 1, 2, 1, 2, 1, 2), INTS(0), INTS(1), INTS(1)),
+       OUT(RANDOM(1, 2, 1, 2, 1, 2, 1, 2))),
+  CASE("STRIDED_SLICE", "refused: stride 0", IN(X5, INTS(0), INTS(1), INTS(0)),
+       .refusal = "stride 0 of index 0"),
+  CASE("STRIDED_SLICE", "refused: element outside", IN(X5, INTS(5), INTS(6), INTS(1)),
+       ATTR(StridedAttr, .shrink_mask = 1),
+       .refusal = "index 5 is outside dimension 0 of shape [5]"),
+  CASE("STRIDED_SLICE", "refused: indices", IN(X5, INTS(0, 0), INTS(1, 1), INTS(1, 1)),
+       .refusal = "2 indices for an input of shape [5]"),
+  CASE("STRIDED_SLICE", "refused: counts", IN(X, INTS(0, 0), INTS(1), INTS(1, 1)),
+       .refusal = "2 begins, 1 ends and 2 strides"),
+  CASE("STRIDED_SLICE", "refused: two ellipses", IN(X, INTS(0, 0), INTS(1, 1), INTS(1, 1)),
+       ATTR(StridedAttr, .ellipsis_mask = 3), .refusal = "more than one ellipsis"),
+  CASE("STRIDED_SLICE", "refused: rank 9",
+       IN(RANDOM(1, 1, 1, 1, 1, 1, 1, 1), INTS(0), INTS(1), INTS(1)),
+       ATTR(StridedAttr, .new_axis_mask = 1), .refusal = "more than 8 dimensions"),
+  END_CASES};

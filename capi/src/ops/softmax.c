@@ -4,6 +4,8 @@
 #include "ops/attrs.h"
 #include "ops/op.h"
 
+#include <math.h>
+
 typedef struct {
   float beta;
   int64_t rows, n;
@@ -93,3 +95,27 @@ const OpDef softmax_ops[] = {
   {.name = "SOFTMAX_GRAD", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
    .attr_bytes = sizeof(SoftmaxAttr), .infer = infer_grad, .merge = merge, .bind = bind_grad},
   END_OPS};
+
+#define X TENSOR(F32, DIMS(2, 3), VALUES(1, 2, 3, -1, 0, 5))
+
+const OpCase softmax_cases[] = {
+  CASE("SOFTMAX", "no options", IN(X), OUT(TENSOR(F32, DIMS(2, 3), VALUES(0.09003057, 0.2447285,
+          0.665241, 0.002456115, 0.006676413, 0.9908675)))),
+  CASE("SOFTMAX", "beta", IN(X), OUT(TENSOR(F32, DIMS(2, 3), VALUES(0.1863237, 0.3071959,
+          0.5064804, 0.04398648, 0.07252145, 0.8834921))), OPTIONS(OPT_FLOAT(0, 0.5))),
+  CASE("SOFTMAX", "large numbers", IN(TENSOR(F32, DIMS(3), VALUES(1000, 1001, -1000))),
+       OUT(TENSOR(F32, DIMS(3), VALUES(0.2689414, 0.7310586, 0))), ATTR(SoftmaxAttr, 1)),
+  CASE("SOFTMAX", "masked", IN(TENSOR(F32, DIMS(1, 3), VALUES(-INFINITY, 0, 0))),
+       OUT(TENSOR(F32, DIMS(1, 3), VALUES(0, 0.5, 0.5))), ATTR(SoftmaxAttr, 1)),
+  CASE("SOFTMAX", "NaN stays in its row", IN(TENSOR(F32, DIMS(2, 2), VALUES(NAN, 0, 1, 1))),
+       OUT(TENSOR(F32, DIMS(2, 2), VALUES(NAN, NAN, 0.5, 0.5))), ATTR(SoftmaxAttr, 1)),
+  CASE("SOFTMAX", "rank 1", IN(RANDOM(5)), OUT(RANDOM(5)), ATTR(SoftmaxAttr, 1.5f)),
+  CASE("SOFTMAX", "rank 3", IN(RANDOM(1, 3, 4)), OUT(RANDOM(1, 3, 4)), ATTR(SoftmaxAttr, 1)),
+  CASE("SOFTMAX", "rank 4, several rows a sample", IN(RANDOM(2, 2, 3, 5)), OUT(RANDOM(2, 2, 3, 5)),
+       ATTR(SoftmaxAttr, 0.5f)),
+  CASE("SOFTMAX", "beta below 0", IN(RANDOM(2, 7)), OUT(RANDOM(2, 7)), ATTR(SoftmaxAttr, -0.5f)),
+  CASE("SOFTMAX", "one class", IN(RANDOM(3, 1)), OUT(TENSOR(F32, DIMS(3, 1), VALUES(1, 1, 1))),
+       ATTR(SoftmaxAttr, 1)),
+  CASE("SOFTMAX", "refused: scalar", IN(RANDOM()), .refusal = "rank 0, wanted 1 or more"),
+  CASE("SOFTMAX", "refused: int8", IN(TENSOR(I8, DIMS(2))), .refusal = "is int8, wanted float32"),
+  END_CASES};

@@ -2,6 +2,7 @@
 // TRANSPOSE with a constant permutation: dimension i of the result is dimension perm[i] of x.
 #include "kernels/move.h"
 #include "ops/attrs.h"
+#include "ops/bindings.h"
 #include "ops/op.h"
 
 static Status read_perm(Infer *f, PermAttr *p)
@@ -53,7 +54,7 @@ static Status perm_of(const Graph *g, const Node *n, PermAttr *p, Diag *d)
     *p = *(const PermAttr *)n->attr;
     return ST_OK;
   }
-  Infer f = {(Graph *)(uintptr_t)g, (Node *)(uintptr_t)n, d};
+  Infer f = infer_view(g, n, d);
   return read_perm(&f, p);
 }
 
@@ -117,3 +118,32 @@ const OpDef transpose_ops[] = {
   {.name = "TRANSPOSE_BY", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
    .attr_bytes = sizeof(PermAttr), .infer = infer_transpose_by, .merge = merge, .bind = bind},
   END_OPS};
+
+const OpCase transpose_cases[] = {
+  CASE("TRANSPOSE", "matrix", IN(TENSOR(F32, DIMS(2, 3), VALUES(1, 2, 3, 4, 5, 6)), INTS(1, 0)),
+       OUT(TENSOR(F32, DIMS(3, 2), VALUES(1, 4, 2, 5, 3, 6)))),
+  CASE("TRANSPOSE", "int64 elements and axes",
+       IN(TENSOR(I64, DIMS(2, 1, 2), VALUES(1, 2, 3, 4)), CONSTANT(I64, DIMS(3), VALUES(2, 0, 1))),
+       OUT(TENSOR(I64, DIMS(2, 2, 1), VALUES(1, 3, 2, 4)))),
+  CASE("TRANSPOSE", "bytes", IN(TENSOR(U8, DIMS(2, 2), VALUES(1, 2, 3, 4)), INTS(1, 0)),
+       OUT(TENSOR(U8, DIMS(2, 2), VALUES(1, 3, 2, 4)))),
+  CASE("TRANSPOSE", "NCHW to NHWC", IN(RANDOM(1, 3, 4, 2), INTS(0, 2, 3, 1)),
+       OUT(RANDOM(1, 4, 2, 3))),
+  CASE("TRANSPOSE", "several rows a sample", IN(RANDOM(2, 3, 4), INTS(0, 2, 1)),
+       OUT(RANDOM(2, 4, 3))),
+  CASE("TRANSPOSE", "time before batch", IN(RANDOM(1, 5, 2), INTS(1, 0, 2)), OUT(RANDOM(5, 1, 2))),
+
+  CASE("TRANSPOSE", "rank 6", IN(RANDOM(1, 2, 3, 2, 1, 2), INTS(0, 5, 1, 4, 3, 2)),
+       OUT(RANDOM(1, 2, 2, 1, 2, 3))),
+  CASE("TRANSPOSE", "rank 8", IN(RANDOM(2, 1, 2, 1, 2, 1, 2, 3), INTS(7, 6, 5, 4, 3, 2, 1, 0)),
+       OUT(RANDOM(3, 2, 1, 2, 1, 2, 1, 2))),
+  CASE("TRANSPOSE", "identity", IN(RANDOM(3, 2), INTS(0, 1)), OUT(RANDOM(3, 2))),
+  CASE("TRANSPOSE", "refused: twice", IN(RANDOM(2, 3), INTS(0, 0)),
+       .refusal = "entry 1 of the permutation is 0"),
+  CASE("TRANSPOSE", "refused: outside", IN(RANDOM(2, 3), INTS(0, 2)),
+       .refusal = "entry 1 of the permutation is 2"),
+  CASE("TRANSPOSE", "refused: count", IN(RANDOM(2, 3), INTS(0, 1, 2)),
+       .refusal = "has 3 entries, the input has shape [2,3]"),
+  CASE("TRANSPOSE", "refused: not constant", IN(RANDOM(2, 3), TENSOR(I32, DIMS(2))),
+       .refusal = "must be constant"),
+  END_CASES};

@@ -5,6 +5,8 @@
 #include "ops/op.h"
 #include "ops/window.h"
 
+#include <math.h>
+
 typedef struct {
   float alpha;         // slope of LEAKY_RELU below 0
   KernelUnary function; // whose gradient UNARY_GRAD is
@@ -145,3 +147,65 @@ const OpDef unary_ops[] = {
    .attr_bytes = sizeof(ActGradAttr), .infer = infer_grad, .merge = merge_elementwise,
    .bind = bind_act_grad},
   END_OPS};
+
+#define REFUSES_INT8(NAME)                                                                         \
+  {                                                                                                \
+    .op = NAME, .name = "refused: int8", IN(TENSOR(I8, DIMS(2))),                                  \
+    .refusal = "is int8, wanted float32"                                                           \
+  }
+#define X6 TENSOR(F32, DIMS(2, 3), VALUES(-2, -0.5, 0, 0.5, 2, 7))
+#define Y6(...) TENSOR(F32, DIMS(2, 3), VALUES(__VA_ARGS__))
+
+// 0 is a kink of most.
+const OpCase unary_cases[] = {
+  CASE("RELU", "values", IN(X6), OUT(Y6(0, 0, 0, 0.5, 2, 7)), .no_numeric_grad = true),
+  CASE("RELU", "NaN and infinity", IN(TENSOR(F32, DIMS(3), VALUES(NAN, INFINITY, -INFINITY))),
+       OUT(TENSOR(F32, DIMS(3), VALUES(NAN, INFINITY, 0)))),
+  CASE("RELU", "rank 3", IN(RANDOM(2, 3, 5)), OUT(RANDOM(2, 3, 5))),
+  CASE("RELU", "a scalar", IN(RANDOM()), OUT(RANDOM())),
+  CASE("RELU", "no elements", IN(RANDOM(2, 0)), OUT(RANDOM(2, 0))),
+  REFUSES_INT8("RELU"),
+  CASE("RELU6", "values", IN(X6), OUT(Y6(0, 0, 0, 0.5, 2, 6)), .no_numeric_grad = true),
+  CASE("RELU6", "bounds", IN(TENSOR(F32, DIMS(3), VALUES(6, NAN, INFINITY))),
+       OUT(TENSOR(F32, DIMS(3), VALUES(6, NAN, 6)))),
+  CASE("RELU6", "rank 4", IN(RANDOM(1, 3, 3, 4)), OUT(RANDOM(1, 3, 3, 4))),
+  REFUSES_INT8("RELU6"),
+  CASE("RELU_N1_TO_1", "values", IN(X6), OUT(Y6(-1, -0.5, 0, 0.5, 1, 1))),
+  CASE("RELU_N1_TO_1", "NaN", IN(TENSOR(F32, DIMS(2), VALUES(NAN, -INFINITY))),
+       OUT(TENSOR(F32, DIMS(2), VALUES(NAN, -1)))),
+  CASE("RELU_N1_TO_1", "rank 2", IN(RANDOM(4, 5)), OUT(RANDOM(4, 5))),
+  REFUSES_INT8("RELU_N1_TO_1"),
+  CASE("LOGISTIC", "values", IN(X6),
+       OUT(Y6(0.1192029220, 0.3775406688, 0.5, 0.6224593312, 0.8807970780, 0.9990889488))),
+  CASE("LOGISTIC", "far out", IN(TENSOR(F32, DIMS(4), VALUES(-200, 200, INFINITY, NAN))),
+       OUT(TENSOR(F32, DIMS(4), VALUES(0, 1, 1, NAN)))),
+  CASE("LOGISTIC", "rank 1", IN(RANDOM(7)), OUT(RANDOM(7))),
+  REFUSES_INT8("LOGISTIC"),
+  CASE("TANH", "values", IN(X6),
+       OUT(Y6(-0.9640275801, -0.4621171573, 0, 0.4621171573, 0.9640275801, 0.9999983369))),
+  CASE("TANH", "far out", IN(TENSOR(F32, DIMS(3), VALUES(-200, INFINITY, NAN))),
+       OUT(TENSOR(F32, DIMS(3), VALUES(-1, 1, NAN)))),
+  CASE("TANH", "rank 5", IN(RANDOM(1, 2, 1, 3, 2)), OUT(RANDOM(1, 2, 1, 3, 2))),
+  REFUSES_INT8("TANH"),
+  CASE("NEG", "values", IN(X6), OUT(Y6(2, 0.5, 0, -0.5, -2, -7))),
+  CASE("NEG", "infinity", IN(TENSOR(F32, DIMS(2), VALUES(INFINITY, NAN))),
+       OUT(TENSOR(F32, DIMS(2), VALUES(-INFINITY, NAN)))),
+  REFUSES_INT8("NEG"),
+  CASE("LEAKY_RELU", "values", IN(X6), OUT(Y6(-0.5, -0.125, 0, 0.5, 2, 7)),
+       ATTR(UnaryAttr, .alpha = 0.25f), .no_numeric_grad = true),
+  CASE("LEAKY_RELU", "slope from the options", IN(TENSOR(F32, DIMS(3), VALUES(-4, 4, NAN))),
+       OUT(TENSOR(F32, DIMS(3), VALUES(-2, 4, NAN))), OPTIONS(OPT_FLOAT(0, 0.5))),
+  CASE("LEAKY_RELU", "slope above 1", IN(RANDOM(3, 4)), OUT(RANDOM(3, 4)),
+       ATTR(UnaryAttr, .alpha = 1.5f)),
+  CASE("LEAKY_RELU", "slope 0", IN(RANDOM(3, 4)), OUT(RANDOM(3, 4)), ATTR(UnaryAttr, .alpha = 0)),
+  CASE("LEAKY_RELU", "slope below 0", IN(RANDOM(2, 3, 4)), OUT(RANDOM(2, 3, 4)),
+       ATTR(UnaryAttr, .alpha = -0.5f)),
+  REFUSES_INT8("LEAKY_RELU"),
+  // Gradients are 0 at the bounds themselves.
+  CASE("ACT_GRAD", "RELU6",
+       IN(TENSOR(F32, DIMS(4), VALUES(1, 2, 3, 4)), TENSOR(F32, DIMS(4), VALUES(0, 3, 6, 5.9))),
+       OUT(TENSOR(F32, DIMS(4), VALUES(0, 2, 0, 4))), ATTR(ActGradAttr, ACT_RELU6)),
+  CASE("ACT_GRAD", "RELU_N1_TO_1",
+       IN(TENSOR(F32, DIMS(4), VALUES(1, 2, 3, 4)), TENSOR(F32, DIMS(4), VALUES(-1, 0, 1, 0.5))),
+       OUT(TENSOR(F32, DIMS(4), VALUES(0, 2, 0, 4))), ATTR(ActGradAttr, ACT_RELU_N1_TO_1)),
+  END_CASES};

@@ -4,10 +4,12 @@
 bool window_axis(bool same, int32_t in, int32_t filter, int32_t stride, int32_t dilation,
                  int32_t *out, int32_t *before)
 {
-  int64_t extent = (int64_t)(filter - 1) * dilation + 1;
+  int64_t extent = ((int64_t)filter - 1) * dilation + 1;
   *before = 0;
+  if (extent > 1 << 30)
+    return false;
   if (same) {
-    *out = (in + stride - 1) / stride;
+    *out = (int32_t)(((int64_t)in + stride - 1) / stride);
     int64_t pad = (int64_t)(*out - 1) * stride + extent - in;
     if (in > 0 && pad > 0)
       *before = (int32_t)(pad / 2);
@@ -21,9 +23,10 @@ bool window_axis(bool same, int32_t in, int32_t filter, int32_t stride, int32_t 
 
 Status window_positive(int32_t value, const char *name, Diag *d)
 {
-  return value > 0 && value < 1 << 20 ? ST_OK
-                                      : diag_fail(d, ST_ERROR, "%s is %d, wanted 1 or more", name,
-                                                  value);
+  enum { MOST = 1 << 20 }; // keeps products of two of them well inside int64
+  if (value <= 0 || value > MOST)
+    return diag_fail(d, ST_ERROR, "%s is %d, wanted 1 to %d", name, value, MOST);
+  return ST_OK;
 }
 
 Status window_parse(const FbTable *options, int stride_w_field, WindowAttr *w, Diag *d)

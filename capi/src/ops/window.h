@@ -15,7 +15,8 @@ typedef struct {
   int32_t filter_h, filter_w; // pooling only
 } WindowAttr;
 
-// Output size and padding before, along one axis; false where the window does not fit.
+// Output size and padding before, along one axis; false where the window does not fit, or is wider
+// than 2^30 cells.
 bool window_axis(bool same, int32_t in, int32_t filter, int32_t stride, int32_t dilation,
                  int32_t *out, int32_t *before);
 // Reads padding, strides (fields w, h) from an options table and checks them.

@@ -134,6 +134,22 @@ static Status count_samples(Train *t, Diag *d)
   return ST_OK;
 }
 
+// Labels have the shape the file gives an output: where the operators make another one, whoever
+// prepared the labels would be wrong about it.
+static Status check_outputs(const Graph *g, Diag *d)
+{
+  for (int i = 0; i < g->n_outputs; ++i) {
+    const Tensor *t = &g->tensors[g->outputs[i]];
+    bool same = !t->has_declared || t->declared.rank == t->shape.rank;
+    for (int k = 0; same && t->has_declared && k < t->shape.rank; ++k)
+      same = t->declared.dim[k] < 0 || t->declared.dim[k] == t->shape.dim[k];
+    if (!same)
+      return diag_fail(d, ST_ERROR, "output %d ('%s') has shape %s, the model file declares %s", i,
+                       t->name, shape_text(&t->shape).text, shape_text(&t->declared).text);
+  }
+  return ST_OK;
+}
+
 static Status prepare(Train *t, const Shape *shapes, Diag *d)
 {
   if (graph_copy(&t->model->graph, &t->arena, &t->graph) != ST_OK)
@@ -147,7 +163,9 @@ static Status prepare(Train *t, const Shape *shapes, Diag *d)
   }
   TRY(count_samples(t, d));
   TRY(trainable_mark(g, &t->config.trainable, d));
-  TRY(passes_run(g, &(PassOptions){.reshaped = shapes != NULL}, d));
+  TRY(passes_run(g, d));
+  if (!shapes)
+    TRY(check_outputs(g, d));
   t->n_predict = g->n_nodes;
   GradOptions o = {.loss = t->config.loss,
                    .mean = t->config.mean,

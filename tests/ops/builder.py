@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Circle models of a few operators, made in memory.
+
+A Model is both what the file is written from and what the reference evaluates: tensors by index,
+operators with their options under the schema's own (snake case) names. Output shapes are computed
+by the reference and declared in the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import reference
+from circle_schema import circle
+
+TYPES = {np.dtype(np.float32): 0, np.dtype(np.int32): 2, np.dtype(np.int64): 4,
+         np.dtype(np.bool_): 6}
+OPTIONS = {
+    "ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div", "CONV_2D": "Conv2D",
+    "DEPTHWISE_CONV_2D": "DepthwiseConv2D", "FULLY_CONNECTED": "FullyConnected",
+    "LEAKY_RELU": "LeakyRelu", "MAX_POOL_2D": "Pool2D", "AVERAGE_POOL_2D": "Pool2D",
+    "MEAN": "Reducer", "SUM": "Reducer", "PAD": "Pad", "PADV2": "PadV2", "RESHAPE": "Reshape",
+    "SQUEEZE": "Squeeze", "EXPAND_DIMS": "ExpandDims", "TRANSPOSE": "Transpose",
+    "CONCATENATION": "Concatenation", "SOFTMAX": "Softmax", "SLICE": "Slice",
+    "STRIDED_SLICE": "StridedSlice", "PACK": "Pack", "SHAPE": "Shape",
+}
+
+
+@dataclass
+class Tensor:
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    value: np.ndarray | None = None
+    trainable: bool = False
+    signature: tuple[int, ...] | None = None
+    scale: float = 2  # of the random values of an input
+    away: bool = False  # and whether they are kept away from 0
+
+
+@dataclass
+class Op:
+    name: str
+    inputs: list[int]
+    outputs: list[int]
+    options: dict[str, Any]
+    has_options: bool = True
+
+
+@dataclass
+class Model:
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
+    # Operator ("ADD", "MUL") that every float input passes with a trained constant of its shape:
+    # with MUL its gradient is the sum over samples of dL/dx * x.
+    probe: str | None = None
+    tensors: list[Tensor] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    _known: dict[int, np.ndarray] = field(default_factory=dict)  # integers made by operators
+
+    def _tensor(self, *args: Any, **kwargs: Any) -> int:
+        self.tensors.append(Tensor(*args, **kwargs))
+        return len(self.tensors) - 1
+
+    def input(self, *shape: int, scale: float = 2, away: bool = False,
+              signature: tuple[int, ...] | None = None, dtype: type = np.float32) -> int:
+        """Adds a graph input; returns it, or what its probe makes of it."""
+        t = self._tensor(shape, np.dtype(dtype), scale=scale, away=away, signature=signature)
+        self.inputs.append(t)
+        if not self.probe or dtype is not np.float32:
+            return t
+        return self.op(self.probe, t, self.const(self.rng.uniform(0.7, 1.3, shape)))
+
+    def const(self, value: Any, trainable: bool = True) -> int:
+        """Adds a float32 constant."""
+        v = np.asarray(value, np.float32)
+        return self._tensor(v.shape, v.dtype, v, trainable)
+
+    def weights(self, *shape: int, trainable: bool = True) -> int:
+        """Adds a random constant whose elements are away from 0."""
+        return self.const(draw_away(self.rng, shape), trainable)
+
+    def ints(self, *values: Any, dtype: type = np.int32) -> int:
+        """Adds an integer constant: values, or one list for another shape than a vector."""
+        v = np.array(values[0] if len(values) == 1 and isinstance(values[0], list) else values,
+                     dtype)
+        return self._tensor(v.shape, v.dtype, v)
+
+    def scalar(self, value: int, dtype: type = np.int32) -> int:
+        """Adds an integer constant of rank 0."""
+        return self._tensor((), np.dtype(dtype), np.array(value, dtype))
+
+    def op(self, name: str, *inputs: int, shape: tuple[int, ...] | None = None,
+           dtype: type = np.float32, has_options: bool = True, **options: Any) -> int:
+        """Adds an operator and returns its output. A given shape is not computed, for models that
+        are refused."""
+        op = Op(name, list(inputs), [], options, has_options)
+        kind = np.dtype(dtype)
+        if shape is None:
+            with np.errstate(all="ignore"):
+                example = reference.apply(op, [self._example(i) for i in inputs])
+            shape = example.shape
+            kind = np.dtype(np.float32) if example.dtype.kind == "f" else example.dtype
+            if kind.kind != "f":
+                self._known[len(self.tensors)] = example
+        out = self._tensor(shape, kind)
+        op.outputs.append(out)
+        self.ops.append(op)
+        return out
+
+    def _example(self, i: int) -> np.ndarray | None:
+        if i < 0:
+            return None
+        t = self.tensors[i]
+        if t.value is not None:
+            return t.value.astype(np.float64) if t.dtype.kind == "f" else t.value
+        return self._known.get(i, np.ones(t.shape, np.float64 if t.dtype.kind == "f" else t.dtype))
+
+    def output(self, *tensors: int) -> None:
+        self.outputs.extend(tensors)
+
+    @property
+    def parameters(self) -> list[int]:
+        return [i for i, t in enumerate(self.tensors) if t.trainable]
+
+    @property
+    def patterns(self) -> str:
+        """The parameters as onert_train_options.trainable."""
+        return ";".join(f"#{i}" for i in self.parameters)
+
+    def draw(self, rng: np.random.Generator) -> list[np.ndarray]:
+        """Returns one sample: random values for all inputs."""
+        tensors = [self.tensors[i] for i in self.inputs]
+        return [draw_away(rng, t.shape) if t.away
+                else rng.uniform(-t.scale, t.scale, t.shape).astype(np.float32) for t in tensors]
+
+    @functools.cached_property
+    def file(self) -> bytes:
+        """The model as a file; once asked for, the model must not change."""
+        file = circle.Model.ModelT()
+        file.buffers = [circle.Buffer.BufferT()]
+        graph = circle.SubGraph.SubGraphT()
+        graph.name = "main"
+        graph.inputs, graph.outputs = self.inputs, self.outputs
+        graph.tensors, graph.operators, file.operatorCodes = [], [], []
+        for i, t in enumerate(self.tensors):
+            x = circle.Tensor.TensorT()
+            x.name, x.type, x.shape = f"t{i}", TYPES[t.dtype], list(t.shape)
+            x.shapeSignature = None if t.signature is None else list(t.signature)
+            if t.value is not None:
+                x.buffer = len(file.buffers)
+                buffer = circle.Buffer.BufferT()
+                buffer.data = np.frombuffer(t.value.tobytes(), np.uint8)
+                file.buffers.append(buffer)
+            graph.tensors.append(x)
+        for i, op in enumerate(self.ops):
+            code = circle.OperatorCode.OperatorCodeT()
+            code.builtinCode = getattr(circle.BuiltinOperator.BuiltinOperator, op.name)
+            code.deprecatedBuiltinCode = min(code.builtinCode, 127)
+            file.operatorCodes.append(code)
+            x = circle.Operator.OperatorT()
+            x.opcodeIndex, x.inputs, x.outputs = i, op.inputs, op.outputs
+            if op.name in OPTIONS and op.has_options:
+                table = OPTIONS[op.name] + "Options"
+                x.builtinOptionsType = getattr(circle.BuiltinOptions.BuiltinOptions, table)
+                x.builtinOptions = getattr(getattr(circle, table), table + "T")()
+                for key, value in op.options.items():
+                    set_option(x.builtinOptions, key, value)
+            graph.operators.append(x)
+        file.subgraphs = [graph]
+        b = flatbuffers.Builder(1024)
+        b.Finish(file.Pack(b), b"CIR0")
+        return bytes(b.Output())
+
+
+def set_option(table: Any, key: str, value: Any) -> None:
+    if key == "act":
+        key, value = "fused_activation_function", reference.ACTIVATIONS.index(value)
+    elif key == "padding" and isinstance(value, str):
+        value = ["SAME", "VALID"].index(value)
+    name = re.sub("_(.)", lambda m: m[1].upper(), key)
+    assert hasattr(table, name), name
+    setattr(table, name, value)
+
+
+def draw_away(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Returns random numbers of magnitude 0.4 to 1.6 and either sign."""
+    return (rng.uniform(0.4, 1.6, shape) * rng.choice([-1.0, 1.0], shape)).astype(np.float32)

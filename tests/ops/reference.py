@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the operators compute, in float64 NumPy, one sample at a time.
+
+An operator is a function of its operands (None where absent) and the options of its node. Those
+with kinks tell how near their operands come to one, so that tests can stay away from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from builder import Model, Op
+
+Array = np.ndarray
+ACTIVATIONS = ["NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT"]
+CLAMPS = {"RELU": (0, np.inf), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
+
+# Distances to kinks met since the last call of kink_distance; None while nobody asks.
+_distances: list[float] | None = None
+
+
+def _near(distance: Array) -> None:
+    if _distances is not None and distance.size:
+        _distances.append(float(np.min(distance)))
+
+
+def clamp(x: Array, low: float, high: float) -> Array:
+    _near(np.minimum(abs(x - low), abs(x - high)))
+    return np.clip(x, low, high)
+
+
+def activate(name: str, x: Array) -> Array:
+    if name == "NONE":
+        return x
+    return np.tanh(x) if name == "TANH" else clamp(x, *CLAMPS[name])
+
+
+# Element by element
+
+
+def divide(a: Array, b: Array) -> Array:
+    return a / b if a.dtype.kind == "f" else a // b
+
+
+def leaky_relu(x: Array, alpha: float = 0.0) -> Array:
+    _near(abs(x))
+    return np.where(x < 0, np.float64(np.float32(alpha)) * x, x)
+
+
+# Windows, NHWC
+
+
+def window_axis(size: int, kernel: int, stride: int, dilation: int, padding: str) -> tuple:
+    """Returns how many windows there are, and the padding before and behind."""
+    extent = (kernel - 1) * dilation + 1
+    if padding == "VALID":
+        return -(-(size - extent + 1) // stride), 0, 0
+    n = -(-size // stride)
+    total = max(0, (n - 1) * stride + extent - size)
+    return n, total // 2, total - total // 2
+
+
+def windows(x: Array, fill: float, kh: int, kw: int, o: dict) -> Array:
+    """Returns [kh,kw,N,OH,OW,C]: for every cell of the window what it lies on."""
+    sh, sw = o["stride_h"], o["stride_w"]
+    dh, dw = o.get("dilation_h_factor", 1), o.get("dilation_w_factor", 1)
+    padding = o.get("padding", "SAME")
+    oh, top, bottom = window_axis(x.shape[1], kh, sh, dh, padding)
+    ow, left, right = window_axis(x.shape[2], kw, sw, dw, padding)
+    x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+    return np.array([[x[:, i * dh:, j * dw:][:, :(oh - 1) * sh + 1:sh, :(ow - 1) * sw + 1:sw]
+                      for j in range(kw)] for i in range(kh)])
+
+
+def conv_2d(x: Array, w: Array, b: Array | None = None, **o: Any) -> Array:
+    n_out, kh, kw, per_group = w.shape
+    groups = x.shape[3] // per_group
+    taps = windows(x, 0, kh, kw, o)
+    parts = [np.tensordot(t, f, ([0, 1, 5], [1, 2, 3])) for t, f in
+             zip(np.split(taps, groups, axis=5), np.split(w, groups))]
+    assert sum(p.shape[3] for p in parts) == n_out
+    return np.concatenate(parts, axis=3) + (0 if b is None else b.reshape(-1))
+
+
+def depthwise_conv_2d(x: Array, w: Array, b: Array | None = None, **o: Any) -> Array:
+    kh, kw, n_out = w.shape[1:]
+    taps = windows(np.repeat(x, n_out // x.shape[3], axis=3), 0, kh, kw, o)
+    return np.einsum("ijnhwc,ijc->nhwc", taps, w[0]) + (0 if b is None else b.reshape(-1))
+
+
+def max_pool_2d(x: Array, **o: Any) -> Array:
+    cells = windows(x, -np.inf, o["filter_height"], o["filter_width"], o)
+    cells = cells.reshape(-1, *cells.shape[2:])
+    if len(cells) > 1:
+        first, second = np.sort(cells, axis=0)[:-3:-1]
+        _near(first - second)
+    return cells.max(axis=0)
+
+
+def average_pool_2d(x: Array, **o: Any) -> Array:
+    cells = windows(x, np.nan, o["filter_height"], o["filter_width"], o)
+    return np.nanmean(cells, axis=(0, 1))
+
+
+# Rows and sums
+
+
+def fully_connected(x: Array, w: Array, b: Array | None = None, keep_num_dims: bool = False,
+                    **o: Any) -> Array:
+    y = x.reshape(-1, w.shape[1]) @ w.T + (0 if b is None else b.reshape(-1))
+    return y.reshape(*x.shape[:-1], len(w)) if keep_num_dims else y
+
+
+def softmax(x: Array, beta: float = 1.0) -> Array:
+    e = np.exp(beta * (x - x.max(axis=-1, keepdims=True)))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def axes_of(x: Array, axes: Array) -> tuple[int, ...]:
+    return tuple({int(a) % x.ndim for a in axes.reshape(-1)})
+
+
+def mean(x: Array, axes: Array, keep_dims: bool = False) -> Array:
+    return np.mean(x, axis=axes_of(x, axes), keepdims=keep_dims)
+
+
+def total(x: Array, axes: Array, keep_dims: bool = False) -> Array:
+    return np.sum(x, axis=axes_of(x, axes), keepdims=keep_dims)
+
+
+# Shapes and places
+
+
+def reshape(x: Array, shape: Array | None = None, new_shape: Sequence[int] | None = None) -> Array:
+    return x.reshape([int(d) for d in (new_shape if shape is None else shape)])
+
+
+def squeeze(x: Array, squeeze_dims: Sequence[int] | None = None) -> Array:
+    return np.squeeze(x, tuple(squeeze_dims) if squeeze_dims else None)
+
+
+def expand_dims(x: Array, axis: Array) -> Array:
+    return np.expand_dims(x, int(axis.reshape(())))
+
+
+def transpose(x: Array, perm: Array) -> Array:
+    return np.transpose(x, [int(p) for p in perm])
+
+
+def pad(x: Array, pads: Array, value: Array | None = None) -> Array:
+    fill = 0 if value is None else value.reshape(-1)[0]
+    widths = pads.reshape(-1, 2)
+    y = np.full([n + a + b for n, (a, b) in zip(x.shape, widths)], fill, x.dtype)
+    y[tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, widths))] = x
+    return y
+
+
+def concatenation(*x: Array, axis: int = 0) -> Array:
+    return np.concatenate(x, axis)
+
+
+def pack(*x: Array, axis: int = 0, values_count: int = 0) -> Array:
+    return np.stack(x, axis)
+
+
+def slice_(x: Array, begin: Array, size: Array) -> Array:
+    return x[tuple(slice(b, None if n == -1 else b + n) for b, n in zip(begin, size))]
+
+
+def strided_slice(x: Array, begin: Array, end: Array, strides: Array, begin_mask: int = 0,
+                  end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0,
+                  shrink_axis_mask: int = 0, offset: bool = False) -> Array:
+    index: list[Any] = []
+    for i, (b, e, s) in enumerate(zip(begin, end, strides)):
+        bit = 1 << i
+        e = b + e if offset else e
+        if ellipsis_mask & bit:
+            index.append(...)
+        elif new_axis_mask & bit:
+            index.append(None)
+        elif shrink_axis_mask & bit:
+            index.append(int(b))
+        else:
+            index.append(slice(None if begin_mask & bit else int(b),
+                               None if end_mask & bit else int(e), int(s)))
+    return np.asarray(x[tuple(index)])
+
+
+def shape_of(x: Array, out_type: int = 2) -> Array:
+    return np.array(x.shape, np.int64 if out_type == 4 else np.int32)
+
+
+OPERATORS = {
+    "ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": divide,
+    "RELU": lambda x: activate("RELU", x), "RELU6": lambda x: activate("RELU6", x),
+    "RELU_N1_TO_1": lambda x: activate("RELU_N1_TO_1", x), "TANH": np.tanh,
+    "LOGISTIC": lambda x: 1 / (1 + np.exp(-x)), "LEAKY_RELU": leaky_relu, "CONV_2D": conv_2d,
+    "DEPTHWISE_CONV_2D": depthwise_conv_2d, "FULLY_CONNECTED": fully_connected,
+    "MAX_POOL_2D": max_pool_2d, "AVERAGE_POOL_2D": average_pool_2d, "SOFTMAX": softmax,
+    "MEAN": mean, "SUM": total, "RESHAPE": reshape, "SQUEEZE": squeeze,
+    "EXPAND_DIMS": expand_dims, "TRANSPOSE": transpose, "PAD": pad, "PADV2": pad,
+    "CONCATENATION": concatenation, "PACK": pack, "SLICE": slice_,
+    "STRIDED_SLICE": strided_slice, "SHAPE": shape_of,
+}
+
+
+def apply(op: Op, operands: Sequence[Array | None]) -> Array:
+    """Returns the output of an operator."""
+    options = dict(op.options)
+    act = options.pop("act", "NONE")
+    return activate(act, np.asarray(OPERATORS[op.name](*operands, **options)))
+
+
+def run(model: Model, sample: Sequence[Array], constants: dict[int, Array] | None = None) -> list:
+    """Returns the outputs for one sample; `constants` are taken instead of the model's own."""
+    values: dict[int, Array | None] = {-1: None}
+    for i, t in enumerate(model.tensors):
+        if t.value is not None:
+            values[i] = t.value.astype(np.float64) if t.dtype.kind == "f" else t.value
+    values.update(constants or {})
+    for i, x in zip(model.inputs, sample):
+        values[i] = np.asarray(x, np.float64) if x.dtype.kind == "f" else x
+    for op in model.ops:
+        values[op.outputs[0]] = apply(op, [values[i] for i in op.inputs])
+    return [values[i] for i in model.outputs]
+
+
+def kink_distance(model: Model, samples: Sequence[Sequence[Array]]) -> float:
+    """Returns how near the samples come to a point without derivative; infinity: never."""
+    global _distances
+    _distances = [np.inf]
+    try:
+        for sample in samples:
+            run(model, sample)
+        return min(_distances)
+    finally:
+        _distances = None
