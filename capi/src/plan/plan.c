@@ -67,12 +67,14 @@ static void find_lives(Lives *l)
     for (int k = 0; k < n->n_out; ++k)
       read_at(l, n->out[k], (int32_t)i);
   }
+  // These are read after the last forward node, or after the last of all: at that node they do not
+  // die yet.
   for (int i = 0; i < g->n_outputs; ++i)
-    read_at(l, g->outputs[i], (int32_t)r->n_forward - 1);
+    read_at(l, g->outputs[i], (int32_t)r->n_forward);
   for (size_t i = 0; i < r->n_keep; ++i)
-    read_at(l, r->keep[i], (int32_t)r->n_forward - 1);
+    read_at(l, r->keep[i], (int32_t)r->n_forward);
   for (size_t i = 0; i < r->n_keep_to_end; ++i)
-    read_at(l, r->keep_to_end[i], (int32_t)g->n_nodes - 1);
+    read_at(l, r->keep_to_end[i], (int32_t)g->n_nodes);
 }
 
 // Whether output 0 of node i may take over the memory of operand t, which dies there.
