@@ -7,6 +7,7 @@ typedef struct {
   MoveShape move;
   int64_t offset, outer;
   int32_t bytes;
+  uint64_t zero; // bit pattern of the element that stands for 0
 } Args;
 
 static Status read_box(Infer *f, Box *box, Shape *out)
@@ -53,8 +54,7 @@ static bool merge(const Graph *g, const Node *n)
 
 static void fill_and_copy(const Args *a, const Call *c, const void *value, void *y)
 {
-  static const uint64_t zero;
-  move_fill(y, value ? value : &zero, a->outer, a->bytes, c->pool);
+  move_fill(y, value ? value : &a->zero, a->outer, a->bytes, c->pool);
   move_copy(&a->move, c->p[0], (uint8_t *)y + a->offset * a->bytes, c->pool);
 }
 
@@ -82,6 +82,9 @@ static Status bind(Bind *b)
   a->bytes = (int32_t)dtype_bytes(bind_type(b, 0));
   a->move = box_move(&box, &outer, false, a->bytes, &a->offset);
   a->outer = shape_numel(&outer);
+  // A quantized tensor's 0 is its zero point; two's complement cuts it to any width.
+  const Quant *q = &b->g->tensors[b->node->in[0]].quant;
+  a->zero = q->n > 0 ? (uint64_t)q->zero_point[0] : 0;
   b->run = b->node->n_in > 2 ? run_value : run;
   return ST_OK;
 }
