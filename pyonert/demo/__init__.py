@@ -126,8 +126,8 @@ def run(
     callbacks: list[Callback] = [train.ProgressBar()] if progress else []
     console = ConsoleReporter()
 
-    output.mkdir(parents=True, exist_ok=True)
     history = History.load(output / HISTORY) if resume else History(output / HISTORY, [])
+    output.mkdir(parents=True, exist_ok=True)
     done = len(history.records)
 
     images, labels = load_digits()

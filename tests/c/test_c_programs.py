@@ -17,7 +17,9 @@ SANITIZERS = {
     "asan": ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debug",
              "-Doptimization=1"],
     "tsan": ["-Db_sanitize=thread", "-Db_lundef=false", "-Dbuildtype=debug", "-Doptimization=1"],
+    "aarch64": ["--cross-file", str(ROOT / "tools/cross/aarch64.ini")],
 }
+EMULATOR = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
 
 
 def run(*command: object, **more: object) -> subprocess.CompletedProcess:
@@ -48,11 +50,11 @@ def case(golden: Path) -> Path:
     return golden / "cnn_softmax_cce_adam"
 
 
-def check(folder: Path, program: str, case: Path) -> None:
-    arguments = ["--rounds", 40] if program == "check_kernels" else [case]
+def check(folder: Path, program: str, case: Path, rounds: int = 40, runner: tuple = ()) -> None:
+    arguments = ["--rounds", rounds] if program == "check_kernels" else [case]
     env = dict(os.environ, ASAN_OPTIONS="detect_leaks=1", UBSAN_OPTIONS="halt_on_error=1",
                TSAN_OPTIONS="halt_on_error=1")
-    out = run(folder / "tests" / "c" / program, *arguments, env=env)
+    out = run(*runner, folder / "tests" / "c" / program, *arguments, env=env)
     assert out.returncode == 0, out.stdout[-5000:]
 
 
@@ -69,6 +71,14 @@ def test_address_and_undefined_sanitizer(builds: dict, case: Path, program: str)
 @pytest.mark.parametrize("program", ["test_training", "test_plan"])
 def test_thread_sanitizer(builds: dict, case: Path, program: str) -> None:
     check(build(builds, "tsan"), program, case)
+
+
+@pytest.mark.skipif(not all(map(shutil.which, ("aarch64-linux-gnu-gcc", EMULATOR[0]))),
+                    reason="no cross compiler and emulator for aarch64 (Debian: "
+                           "gcc-aarch64-linux-gnu, qemu-user)")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_aarch64(builds: dict, case: Path, program: str) -> None:
+    check(build(builds, "aarch64"), program, case, rounds=4, runner=tuple(EMULATOR))
 
 
 def test_mutated_models(builds: dict, models: Path, golden: Path, tmp_path: Path) -> None:

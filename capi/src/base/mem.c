@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 static atomic_long fail_after = -1;
 static atomic_long count;
@@ -23,22 +22,13 @@ static bool may_allocate(void)
   return true;
 }
 
-// From this size on a block is worth huge pages: a step walks all of it, and with small pages the
-// address translation of that costs more than a tenth of the memory bandwidth.
-enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 4 * HUGE_PAGE };
-
 void *mem_alloc(size_t bytes)
 {
-  if (bytes > SIZE_MAX - HUGE_PAGE || !may_allocate())
+  if (bytes > SIZE_MAX - MEM_ALIGN || !may_allocate())
     return NULL;
-  bool huge = bytes >= HUGE_FROM;
   void *p = NULL;
-  if (posix_memalign(&p, huge ? HUGE_PAGE : MEM_ALIGN, bytes ? mem_align_up(bytes) : MEM_ALIGN))
+  if (posix_memalign(&p, MEM_ALIGN, bytes ? mem_align_up(bytes) : MEM_ALIGN) != 0)
     return NULL;
-#ifdef MADV_HUGEPAGE
-  if (huge) // advice only: without huge pages everything works as before
-    (void)madvise(p, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
-#endif
   return p;
 }
 
