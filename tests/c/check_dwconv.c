@@ -35,16 +35,16 @@ static void add(double *sum, double *size, int64_t at, double term)
 }
 
 // All terms of output (n, oy, ox, o): its sum, and its shares of both gradients.
-static void reference_output(const DwconvShape *s, int64_t n, int64_t oy, int64_t ox, int64_t o,
+static void reference_output(const ConvShape *s, int64_t n, int64_t oy, int64_t ox, int64_t o,
                              const Reference *r)
 {
-  const int64_t c = (int64_t)s->ic * s->mult, out = ((n * s->oh + oy) * s->ow + ox) * c + o;
+  const int64_t c = (int64_t)s->oc, out = ((n * s->oh + oy) * s->ow + ox) * c + o;
   for (int64_t ky = 0; ky < s->kh; ++ky) {
     for (int64_t kx = 0; kx < s->kw; ++kx) {
       int64_t iy = oy * s->sh + ky * s->dh - s->pt, ix = ox * s->sw + kx * s->dw - s->pl;
       if (iy < 0 || iy >= s->ih || ix < 0 || ix >= s->iw)
         continue;
-      int64_t in = ((n * s->ih + iy) * s->iw + ix) * s->ic + o / s->mult;
+      int64_t in = ((n * s->ih + iy) * s->iw + ix) * s->ic + o / dwconv_multiplier(s);
       int64_t at = (ky * s->kw + kx) * c + o;
       add(r->y, r->y_size, out, (double)r->x[in] * r->w[at]);
       add(r->dx, r->dx_size, in, (double)r->dy[out] * r->w[at]);
@@ -56,10 +56,11 @@ static void reference_output(const DwconvShape *s, int64_t n, int64_t oy, int64_
   r->y[out] = activate(s->act, r->y[out]);
 }
 
-static DwconvShape random_shape(Check *c, int round)
+static ConvShape random_shape(Check *c, int round)
 {
-  DwconvShape s = {
-    .n = (int32_t)check_int(c, 1, 3), .ic = (int32_t)check_size(c, 0, 70), .mult = 1,
+  int32_t multiplier = 1;
+  ConvShape s = {
+    .n = (int32_t)check_int(c, 1, 3), .ic = (int32_t)check_size(c, 0, 70),
     .oh = (int32_t)check_int(c, 0, 12), .ow = (int32_t)check_int(c, 0, 12),
     .kh = (int32_t)check_int(c, 1, 5), .kw = (int32_t)check_int(c, 1, 5),
     .sh = (int32_t)check_int(c, 1, 3), .sw = (int32_t)check_int(c, 1, 3),
@@ -75,7 +76,7 @@ static DwconvShape random_shape(Check *c, int round)
     s.ic = (int32_t)check_size(c, 1, 400);
     break;
   case 1:
-    s.mult = (int32_t)check_int(c, 0, 9);
+    multiplier = (int32_t)check_int(c, 0, 9);
     s.ic = (int32_t)check_int(c, 0, 9);
     break;
   case 2:
@@ -92,16 +93,19 @@ static DwconvShape random_shape(Check *c, int round)
   s.iw = (s.ow - 1) * s.sw + (s.kw - 1) * s.dw + 1 - s.pl - (int32_t)check_int(c, -2, 3);
   s.ih = s.ih < 0 ? 0 : s.ih;
   s.iw = s.iw < 0 ? 0 : s.iw;
+  s.oc = s.ic * multiplier;
   return s;
 }
 
-static void check_shape(Check *c, const DwconvKernels *k, const DwconvShape *s)
+static void check_shape(Check *c, const ConvKernels *k, const ConvShape *s)
 {
   bool accumulate = check_int(c, 0, 1), has_bias = check_int(c, 0, 1);
   check_case(c, "x[%d,%d,%d,%d] y[%d,%d] mult %d k%dx%d s%dx%d d%dx%d pad %d,%d act %d bias %d "
-             "accumulate %d", s->n, s->ih, s->iw, s->ic, s->oh, s->ow, s->mult, s->kh, s->kw, s->sh,
+             "accumulate %d", s->n, s->ih, s->iw, s->ic, s->oh, s->ow, dwconv_multiplier(s),
+             s->kh, s->kw,
+             s->sh,
              s->sw, s->dh, s->dw, s->pt, s->pl, s->act, has_bias, accumulate);
-  const int64_t channels = (int64_t)s->ic * s->mult;
+  const int64_t channels = (int64_t)s->oc;
   const int64_t n_x = (int64_t)s->n * s->ih * s->iw * s->ic;
   const int64_t n_y = (int64_t)s->n * s->oh * s->ow * channels;
   const int64_t n_w = (int64_t)s->kh * s->kw * channels;
@@ -164,14 +168,14 @@ static float *bench_buffer(Check *c, int64_t n)
   return p;
 }
 
-static void bench(Check *c, const DwconvKernels *k)
+static void bench(Check *c, const ConvKernels *k)
 {
   static const char *const ways[] = {"forward", "input_grad", "filter_grad"};
   double seconds[2][3] = {{0}}, flops = 0;
   for (size_t i = 0; i < sizeof mobilenet_v2 / sizeof *mobilenet_v2; ++i) {
     const Layer *l = &mobilenet_v2[i];
     int out = l->in / l->stride + (l->in % l->stride != 0);
-    DwconvShape s = {.n = 10, .ih = l->in, .iw = l->in, .ic = l->c, .oh = out, .ow = out, .mult = 1,
+    ConvShape s = {.n = 10, .ih = l->in, .iw = l->in, .ic = l->c, .oh = out, .ow = out, .oc = l->c,
                      .kh = 3, .kw = 3, .sh = l->stride, .sw = l->stride, .dh = 1, .dw = 1,
                      .pt = 2 - l->stride, .pl = 2 - l->stride, .act = KACT_RELU6};
     check_case(c, "bench");
@@ -212,11 +216,11 @@ static void bench(Check *c, const DwconvKernels *k)
 
 void check_dwconv(Check *c)
 {
-  const DwconvKernels *k = dwconv_kernels_for(c->isa);
+  const ConvKernels *k = dwconv_kernels_for(c->isa);
   if (!k)
     return;
   for (int round = 0; round < 3 * c->rounds; ++round) {
-    DwconvShape s = random_shape(c, round);
+    ConvShape s = random_shape(c, round);
     check_shape(c, k, &s);
   }
   if (c->bench)

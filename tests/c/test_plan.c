@@ -31,7 +31,8 @@ static void items_alive_together_do_not_overlap(void)
   for (int round = 0; round < N_ROUNDS; ++round) {
     for (size_t i = 0; i < N_ITEMS; ++i) {
       int32_t first = rand() % 100;
-      items[i] = (PlanItem){(size_t)(rand() % 10 ? rand() % 5000 : 0), first, first + rand() % 20, 77};
+      size_t bytes = rand() % 10 ? (size_t)(rand() % 5000) : 0;
+      items[i] = (PlanItem){bytes, first, first + rand() % 20, 77};
     }
     size_t total = 0;
     CHECK_EQUAL(plan_offsets(items, N_ITEMS, &total), ST_OK);

@@ -4,4 +4,4 @@
 
 #include "kernels/dispatch.h"
 
-KERNEL_DISPATCH(dwconv, DwconvKernels)
+KERNEL_DISPATCH(dwconv, ConvKernels)

@@ -1,31 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise 2-D convolution, NHWC activations and filters [kh,kw,ic*mult]; output channel
-// c*mult + q reads input channel c. Geometry as in conv.h.
+// Depthwise 2-D convolution: the interface of conv.h where every input channel has filters of its
+// own. Filters are [kh,kw,oc]; output channel c*m + q reads input channel c, m = oc / ic. The field
+// `groups` is not looked at.
 #ifndef KERNELS_DWCONV_H
 #define KERNELS_DWCONV_H
 
-#include "kernels/kernel.h"
+#include "kernels/conv.h"
 
-typedef struct {
-  int32_t n, ih, iw, ic;
-  int32_t oh, ow, mult;    // y[n,oh,ow,ic*mult]
-  int32_t kh, kw, sh, sw, dh, dw, pt, pl;
-  KernelAct act;           // forward only
-} DwconvShape;
+// Output channels an input channel has; 0 without channels.
+static inline int32_t dwconv_multiplier(const ConvShape *s)
+{
+  return s->ic ? s->oc / s->ic : 0;
+}
 
-typedef struct {
-  size_t (*forward_scratch)(const DwconvShape *s, int threads);
-  void (*forward)(const DwconvShape *s, const float *x, const float *w, const float *bias, float *y,
-                  void *scratch, Pool *pool);
-  size_t (*input_grad_scratch)(const DwconvShape *s, int threads);
-  void (*input_grad)(const DwconvShape *s, const float *dy, const float *w, float *dx,
-                     bool accumulate, void *scratch, Pool *pool);
-  size_t (*filter_grad_scratch)(const DwconvShape *s, int threads);
-  void (*filter_grad)(const DwconvShape *s, const float *x, const float *dy, float *dw,
-                      bool accumulate, void *scratch, Pool *pool);
-} DwconvKernels;
-
-const DwconvKernels *dwconv_kernels(void);
-const DwconvKernels *dwconv_kernels_for(Isa isa);
+const ConvKernels *dwconv_kernels(void);
+const ConvKernels *dwconv_kernels_for(Isa isa);
 
 #endif

@@ -20,7 +20,7 @@ enum {
 };
 
 typedef struct {
-  const DwconvShape *s;
+  const ConvShape *s;
   bool is_forward, accumulate;
   const float *src, *w, *bias; // src: x forward and for the filter gradient, else dy
   float *dst;                  // y or dx
@@ -113,12 +113,14 @@ static void sweep_row(const Dwconv *p, const TapClass *x, const float *row, int3
 // Row `at` of all samples' results.
 static void compute_row(const Dwconv *p, int64_t at, float *buffer)
 {
-  const DwconvShape *s = p->s;
+  const ConvShape *s = p->s;
   const int64_t sample = at / p->dst_h, dst_y = at % p->dst_h;
   const int32_t r = p->is_forward ? 0 : (int32_t)((dst_y + s->pt) % s->sh);
   const TapClass *y = &p->y.classes[r];
   const int64_t gy = (dst_y - y->dst0) / p->y.dst_step;
-  const bool is_repeated = p->is_forward && s->mult > 1, is_folded = !p->is_forward && s->mult != 1;
+  const int32_t multiplier = dwconv_multiplier(s);
+  const bool is_repeated = p->is_forward && multiplier > 1;
+  const bool is_folded = !p->is_forward && multiplier != 1;
   const int64_t src_row = (int64_t)p->x.src_size * (is_repeated ? s->ic : p->c);
   const float *image = p->src + sample * p->y.src_size * src_row;
   float *dst = is_folded ? buffer : p->dst + at * p->dst_w * p->c;
@@ -139,7 +141,7 @@ static void compute_row(const Dwconv *p, int64_t at, float *buffer)
       row = image + (gy * p->y.src_step + p->y.offset[y->first_tap + t]) * src_row;
       ky = p->y.tap[y->first_tap + t];
       if (is_repeated) {
-        repeat(row, src_row, s->mult, buffer);
+        repeat(row, src_row, dwconv_multiplier(s), buffer);
         row = buffer;
       }
     }
@@ -151,7 +153,7 @@ static void compute_row(const Dwconv *p, int64_t at, float *buffer)
   if (p->is_forward && s->act == KACT_TANH)
     vm_activate(KACT_TANH, dst, p->dst_w * p->c);
   if (is_folded)
-    fold(buffer, (int64_t)p->dst_w * s->ic, s->mult, p->accumulate,
+    fold(buffer, (int64_t)p->dst_w * s->ic, dwconv_multiplier(s), p->accumulate,
          p->dst + at * p->dst_w * s->ic);
 }
 
@@ -173,7 +175,7 @@ static void rows_task(void *context, int task, int worker)
 // Adds the products of one row of dy and one of x to dw[kw,c].
 static void add_row(const Dwconv *p, const float *dy, const float *row, float *dw)
 {
-  const DwconvShape *s = p->s;
+  const ConvShape *s = p->s;
   const TapClass *x = &p->x.classes[0];
   const TileKind *kind = find_kind(s->kw, s->sw, taps_side_by_side(true, s->sw, s->dw));
   const bool is_joined = kind->taps > 1;
@@ -194,7 +196,7 @@ static void add_row(const Dwconv *p, const float *dy, const float *row, float *d
 static void filter_task(void *context, int task, int worker)
 {
   const Dwconv *p = context;
-  const DwconvShape *s = p->s;
+  const ConvShape *s = p->s;
   const int64_t size = (int64_t)s->kh * s->kw * p->c;
   float *dw = p->partials + task * size, *buffer = row_buffer(p, worker);
   memset(dw, 0, (size_t)size * sizeof *dw);
@@ -207,8 +209,8 @@ static void filter_task(void *context, int task, int worker)
       if (iy < 0 || iy >= s->ih)
         continue;
       const float *row = p->src + (sample * s->ih + iy) * s->iw * s->ic;
-      if (s->mult > 1) {
-        repeat(row, (int64_t)s->iw * s->ic, s->mult, buffer);
+      if (dwconv_multiplier(s) > 1) {
+        repeat(row, (int64_t)s->iw * s->ic, dwconv_multiplier(s), buffer);
         row = buffer;
       }
       add_row(p, dy, row, dw + (int64_t)ky * s->kw * p->c);
@@ -240,14 +242,14 @@ static void reduce_task(void *context, int task, int worker)
 
 typedef enum { FORWARD, INPUT_GRAD, FILTER_GRAD } Way;
 
-static int64_t multiplies_per_row(const DwconvShape *s)
+static int64_t multiplies_per_row(const ConvShape *s)
 {
-  return (int64_t)s->ow * s->ic * s->mult * s->kh * s->kw;
+  return (int64_t)s->ow * s->oc * s->kh * s->kw;
 }
 
-static Dwconv plan(const DwconvShape *s, Way way)
+static Dwconv plan(const ConvShape *s, Way way)
 {
-  Dwconv p = {.s = s, .is_forward = way != INPUT_GRAD, .c = (int64_t)s->ic * s->mult,
+  Dwconv p = {.s = s, .is_forward = way != INPUT_GRAD, .c = (int64_t)s->oc,
               .lo = simd_act_lo(s->act), .hi = simd_act_hi(s->act)};
   p.dst_h = p.is_forward ? s->oh : s->ih;
   p.dst_w = p.is_forward ? s->ow : s->iw;
@@ -270,7 +272,7 @@ static char *take(char **scratch, size_t bytes)
 
 static size_t lay_out(Dwconv *p, Way way, char *scratch, int threads)
 {
-  const DwconvShape *s = p->s;
+  const ConvShape *s = p->s;
   char *at = scratch;
   TapAxis *const axes[] = {&p->y, &p->x};
   for (int i = 0; i < 2; ++i) {
@@ -285,13 +287,14 @@ static size_t lay_out(Dwconv *p, Way way, char *scratch, int threads)
                                               p->c) * sizeof(float));
   p->row_buffers = at;
   size_t columns = (size_t)(s->iw > s->ow ? s->iw : s->ow);
-  p->row_bytes = s->mult != 1 ? (columns * (size_t)p->c * sizeof(float) + 63) / 64 * 64 : 0;
+  p->row_bytes =
+    dwconv_multiplier(s) != 1 ? (columns * (size_t)p->c * sizeof(float) + 63) / 64 * 64 : 0;
   return (size_t)(at - scratch) + p->row_bytes * (size_t)(threads < 1 ? 1 : threads);
 }
 
-static bool is_empty(const DwconvShape *s, Way way)
+static bool is_empty(const ConvShape *s, Way way)
 {
-  int64_t c = (int64_t)s->ic * s->mult;
+  int64_t c = (int64_t)s->oc;
   switch (way) {
   case FORWARD:
     return s->n <= 0 || s->oh <= 0 || s->ow <= 0 || c <= 0;
@@ -302,7 +305,7 @@ static bool is_empty(const DwconvShape *s, Way way)
   }
 }
 
-static size_t scratch_bytes(const DwconvShape *s, Way way, int threads)
+static size_t scratch_bytes(const ConvShape *s, Way way, int threads)
 {
   if (is_empty(s, way))
     return 0;
@@ -310,24 +313,24 @@ static size_t scratch_bytes(const DwconvShape *s, Way way, int threads)
   return lay_out(&p, way, NULL, threads);
 }
 
-static size_t forward_scratch(const DwconvShape *s, int threads)
+static size_t forward_scratch(const ConvShape *s, int threads)
 {
   return scratch_bytes(s, FORWARD, threads);
 }
 
-static size_t input_grad_scratch(const DwconvShape *s, int threads)
+static size_t input_grad_scratch(const ConvShape *s, int threads)
 {
   return scratch_bytes(s, INPUT_GRAD, threads);
 }
 
-static size_t filter_grad_scratch(const DwconvShape *s, int threads)
+static size_t filter_grad_scratch(const ConvShape *s, int threads)
 {
   return scratch_bytes(s, FILTER_GRAD, threads);
 }
 
 static void run(Dwconv *p, Way way, void *scratch, Pool *pool)
 {
-  const DwconvShape *s = p->s;
+  const ConvShape *s = p->s;
   lay_out(p, way, scratch, pool_threads(pool));
   taps_fill(&p->y, p->is_forward, p->dst_h, s->kh, s->sh, s->dh, s->pt);
   taps_fill(&p->x, p->is_forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
@@ -340,7 +343,7 @@ static void run(Dwconv *p, Way way, void *scratch, Pool *pool)
     pool_run(pool, (int)ceil_div((int64_t)s->kh * s->kw * p->c, REDUCE), reduce_task, p);
 }
 
-static void forward(const DwconvShape *s, const float *x, const float *w, const float *bias,
+static void forward(const ConvShape *s, const float *x, const float *w, const float *bias,
                     float *y, void *scratch, Pool *pool)
 {
   if (is_empty(s, FORWARD))
@@ -353,7 +356,7 @@ static void forward(const DwconvShape *s, const float *x, const float *w, const 
   run(&p, FORWARD, scratch, pool);
 }
 
-static void input_grad(const DwconvShape *s, const float *dy, const float *w, float *dx,
+static void input_grad(const ConvShape *s, const float *dy, const float *w, float *dx,
                        bool accumulate, void *scratch, Pool *pool)
 {
   if (is_empty(s, INPUT_GRAD))
@@ -366,7 +369,7 @@ static void input_grad(const DwconvShape *s, const float *dy, const float *w, fl
   run(&p, INPUT_GRAD, scratch, pool);
 }
 
-static void filter_grad(const DwconvShape *s, const float *x, const float *dy, float *dw,
+static void filter_grad(const ConvShape *s, const float *x, const float *dy, float *dw,
                         bool accumulate, void *scratch, Pool *pool)
 {
   if (is_empty(s, FILTER_GRAD))
@@ -379,8 +382,8 @@ static void filter_grad(const DwconvShape *s, const float *x, const float *dy, f
   run(&p, FILTER_GRAD, scratch, pool);
 }
 
-extern const DwconvKernels KERNEL_TABLE(dwconv);
-const DwconvKernels KERNEL_TABLE(dwconv) = {
+extern const ConvKernels KERNEL_TABLE(dwconv);
+const ConvKernels KERNEL_TABLE(dwconv) = {
   .forward_scratch = forward_scratch,
   .forward = forward,
   .input_grad_scratch = input_grad_scratch,

@@ -2,32 +2,22 @@
 // DEPTHWISE_CONV_2D, NHWC with filters [1,kh,kw,C*multiplier], and its gradients. Geometry and
 // formulas: kernels/dwconv.h.
 #include "kernels/dwconv.h"
-#include "ops/attrs.h"
 #include "ops/bindings.h"
+#include "ops/convolution.h"
 #include "ops/op.h"
-#include "ops/window.h"
 
 static Status parse(const FbTable *options, void *attr, int *act, Diag *d)
 {
-  WindowAttr *w = attr;
-  TRY(window_parse(options, 1, w, d));
-  *act = fb_i8(*options, 4, 0);
-  w->dilation_w = fb_i32(*options, 5, 1);
-  w->dilation_h = fb_i32(*options, 6, 1);
-  TRY(window_positive(w->dilation_w, "dilation_w_factor", d));
-  return window_positive(w->dilation_h, "dilation_h_factor", d);
+  return convolution_parse(options, 4, attr, act, d);
 }
 
 // Geometry from one call's x and filter shapes; false where the window does not fit. The multiplier
 // is what the filter's shape says, whatever the options say.
-static bool geometry(const WindowAttr *a, const Shape *x, const Shape *w, DwconvShape *s)
+static bool geometry(const WindowAttr *a, const Shape *x, const Shape *w, ConvShape *s)
 {
-  *s = (DwconvShape){.n = x->dim[0], .ih = x->dim[1], .iw = x->dim[2], .ic = x->dim[3],
-                     .mult = x->dim[3] ? w->dim[3] / x->dim[3] : 1,
-                     .kh = w->dim[1], .kw = w->dim[2], .sh = a->stride_h, .sw = a->stride_w,
-                     .dh = a->dilation_h, .dw = a->dilation_w};
-  return window_axis(a->same, s->ih, s->kh, s->sh, s->dh, &s->oh, &s->pt) &&
-         window_axis(a->same, s->iw, s->kw, s->sw, s->dw, &s->ow, &s->pl);
+  *s = (ConvShape){.n = x->dim[0], .ih = x->dim[1], .iw = x->dim[2], .ic = x->dim[3],
+                   .oc = w->dim[3], .kh = w->dim[1], .kw = w->dim[2], .groups = x->dim[3]};
+  return convolution_fit(a, s);
 }
 
 static Status infer(Infer *f)
@@ -40,112 +30,34 @@ static Status infer(Infer *f)
     return infer_fail(f, "filter %s does not fit input %s: wanted [1,h,w,a multiple of %d]",
                       shape_text(w).text, shape_text(x).text, x->dim[3]);
   TRY(bias_check(f, 2, w->dim[3]));
-  DwconvShape s;
+  ConvShape s;
   if (!geometry(f->node->attr, x, w, &s))
     return infer_fail(f, "filter %s with its dilation does not fit into input %s",
                       shape_text(w).text, shape_text(x).text);
   return infer_out(f, 0, DT_F32, (Shape){.rank = 4, .dim = {s.n, s.oh, s.ow, w->dim[3]}});
 }
 
-static DwconvShape *dwconv_args(Bind *b, const Shape *x, const Shape *w)
-{
-  DwconvShape *s = bind_args(b, sizeof *s);
-  if (s)
-    geometry(b->node->attr, x, w, s);
-  return s;
-}
-
-static void run(const void *args, const Call *c)
-{
-  dwconv_kernels()->forward(args, c->p[0], c->p[1], c->p[2], c->p[3], c->scratch, c->pool);
-}
-
-static void run_no_bias(const void *args, const Call *c)
-{
-  dwconv_kernels()->forward(args, c->p[0], c->p[1], NULL, c->p[2], c->scratch, c->pool);
-}
+static const ConvFamily family = {geometry, dwconv_kernels, "DEPTHWISE_CONV_2D_INPUT_GRAD",
+                                  "DEPTHWISE_CONV_2D_FILTER_GRAD"};
 
 static Status bind(Bind *b)
 {
-  Shape x = bind_in(b, 0), w = bind_in(b, 1);
-  DwconvShape *s = dwconv_args(b, &x, &w);
-  if (!s)
-    return diag_oom(b->diag);
-  s->act = kernel_act(b->node->act);
-  b->scratch = dwconv_kernels()->forward_scratch(s, b->threads);
-  b->run = b->node->n_in > 2 ? run : run_no_bias;
-  return ST_OK;
-}
-
-static Status grad(Grad *g)
-{
-  const Node *n = grad_of(g);
-  int32_t dy = grad_out(g, 0);
-  if (grad_wants(g, 0))
-    grad_give(g, 0, grad_node(g, "DEPTHWISE_CONV_2D_INPUT_GRAD", n->attr, 3,
-                              (int32_t[]){dy, n->in[1], n->in[0]}));
-  if (grad_wants(g, 1))
-    grad_give(g, 1, grad_node(g, "DEPTHWISE_CONV_2D_FILTER_GRAD", n->attr, 3,
-                              (int32_t[]){dy, n->in[0], n->in[1]}));
-  bias_grad(g, 2, dy);
-  return ST_OK;
-}
-
-// DEPTHWISE_CONV_2D_INPUT_GRAD(dy, w, x) -> dx and DEPTHWISE_CONV_2D_FILTER_GRAD(dy, x, w) -> dw:
-// the last operand only lends its shape.
-static Status infer_grad(Infer *f)
-{
-  const Tensor *like = infer_in(f, 2);
-  TRY(infer_out(f, 0, DT_F32, like->shape));
-  if (!like->batched)
-    infer_unbatched(f, 0);
-  return ST_OK;
-}
-
-static void run_input_grad(const void *args, const Call *c)
-{
-  dwconv_kernels()->input_grad(args, c->p[0], c->p[1], c->p[3], c->accumulate, c->scratch,
-                               c->pool);
+  return convolution_bind(b, &family);
 }
 
 static Status bind_input_grad(Bind *b)
 {
-  Shape x = bind_in(b, 2), w = bind_in(b, 1);
-  DwconvShape *s = dwconv_args(b, &x, &w);
-  if (!s)
-    return diag_oom(b->diag);
-  b->scratch = dwconv_kernels()->input_grad_scratch(s, b->threads);
-  b->run = run_input_grad;
-  return ST_OK;
-}
-
-static void run_filter_grad(const void *args, const Call *c)
-{
-  dwconv_kernels()->filter_grad(args, c->p[1], c->p[0], c->p[3], c->accumulate, c->scratch,
-                                c->pool);
+  return convolution_bind_input_grad(b, &family);
 }
 
 static Status bind_filter_grad(Bind *b)
 {
-  Shape x = bind_in(b, 1), w = bind_in(b, 2);
-  DwconvShape *s = dwconv_args(b, &x, &w);
-  if (!s)
-    return diag_oom(b->diag);
-  b->scratch = dwconv_kernels()->filter_grad_scratch(s, b->threads);
-  b->run = run_filter_grad;
-  return ST_OK;
+  return convolution_bind_filter_grad(b, &family);
 }
 
-static bool merge_input_grad(const Graph *g, const Node *n)
+static Status grad(Grad *g)
 {
-  return g->tensors[n->in[0]].batched && !g->tensors[n->in[1]].batched &&
-         g->tensors[n->in[2]].batched;
-}
-
-static bool merge_filter_grad(const Graph *g, const Node *n)
-{
-  return g->tensors[n->in[0]].batched && g->tensors[n->in[1]].batched &&
-         !g->tensors[n->in[2]].batched;
+  return convolution_grad(g, &family);
 }
 
 const OpDef depthwise_ops[] = {
@@ -153,12 +65,8 @@ const OpDef depthwise_ops[] = {
    .flags = OP_FUSES_ACT, .optional = 1u << 2, .params = 1u << 1 | 1u << 2,
    .attr_bytes = sizeof(WindowAttr), .parse = parse, .infer = infer, .merge = merge_outer,
    .bind = bind, .grad = grad},
-  {.name = "DEPTHWISE_CONV_2D_INPUT_GRAD", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
-   .shape_only = 1u << 2, .attr_bytes = sizeof(WindowAttr), .infer = infer_grad,
-   .merge = merge_input_grad, .bind = bind_input_grad},
-  {.name = "DEPTHWISE_CONV_2D_FILTER_GRAD", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
-   .shape_only = 1u << 2, .attr_bytes = sizeof(WindowAttr), .infer = infer_grad,
-   .merge = merge_filter_grad, .bind = bind_filter_grad},
+  CONVOLUTION_GRAD("DEPTHWISE_CONV_2D_INPUT_GRAD", input_grad),
+  CONVOLUTION_GRAD("DEPTHWISE_CONV_2D_FILTER_GRAD", filter_grad),
   END_OPS};
 
 #define CONV(SAME, SH, SW, DH, DW)                                                                 \
