@@ -11,6 +11,8 @@
 #include "check.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -259,6 +261,41 @@ static void a_failed_prepare_can_be_tried_again(void)
   OK(nnfw_close_session(s));
 }
 
+typedef struct {
+  nnfw_session *session;
+  atomic_bool stop;
+} Other;
+
+static void *train_on(void *argument)
+{
+  Other *o = argument;
+  while (!atomic_load(&o->stop))
+    (void)nnfw_train(o->session, true); // may be refused as well
+  return NULL;
+}
+
+// A second thread gets an error and its text, whatever failed in the session before.
+static void a_busy_session_says_so(void)
+{
+  Other other = {.session = NULL};
+  pthread_t thread;
+  char text[512] = "";
+  OK(start(&other.session, BATCH, 1, 0));
+  CHECK_EQUAL(nnfw_prepare(other.session), NNFW_STATUS_INVALID_STATE);
+  CHECK_EQUAL(pthread_create(&thread, NULL, train_on, &other), 0);
+  NNFW_STATUS status = NNFW_STATUS_NO_ERROR;
+  uint32_t n = 0;
+  for (long i = 0; i < 100000000 && status == NNFW_STATUS_NO_ERROR; ++i)
+    status = nnfw_output_size(other.session, &n);
+  CHECK_EQUAL(status, NNFW_STATUS_ERROR);
+  OK(nnfw_get_last_error_message(other.session, text, sizeof text));
+  CHECK(strcmp(text, "session is in use by another thread") == 0);
+  atomic_store(&other.stop, true);
+  pthread_join(thread, NULL);
+  OK(nnfw_output_size(other.session, &n));
+  OK(nnfw_close_session(other.session));
+}
+
 int main(int argc, char **argv)
 {
   if (argc != 2)
@@ -273,5 +310,6 @@ int main(int argc, char **argv)
   inference_sees_the_trained_weights();
   gradients_are_readable();
   a_failed_prepare_can_be_tried_again();
+  a_busy_session_says_so();
   return check_result();
 }

@@ -14,6 +14,9 @@ enum { MAX_PATH_BYTES = 1024, MAX_BACKENDS_BYTES = 32 };
 // ---- the frame of every call ----
 
 static _Thread_local char thread_message[256];
+// The session that last refused this thread because another thread is in it: its own text may be
+// about anything, and is not this thread's to read.
+static _Thread_local const nnfw_session *refused_by;
 
 NNFW_STATUS thread_fail(Status status, const char *text)
 {
@@ -30,8 +33,12 @@ Status session_begin(nnfw_session *s)
 {
   if (!s)
     return (Status)thread_fail(ST_NULL, "session is NULL");
-  if (atomic_flag_test_and_set_explicit(&s->busy, memory_order_acquire))
+  if (atomic_flag_test_and_set_explicit(&s->busy, memory_order_acquire)) {
+    refused_by = s;
     return (Status)thread_fail(ST_ERROR, "session is in use by another thread");
+  }
+  if (refused_by == s)
+    refused_by = NULL;
   diag_clear(&s->diag);
   return ST_OK;
 }
@@ -193,7 +200,7 @@ NNFW_STATUS nnfw_get_last_error_message(nnfw_session *session, char *buffer, siz
 {
   if (!session || !buffer)
     return NNFW_STATUS_UNEXPECTED_NULL;
-  return copy_message(session->last.text, buffer, length);
+  return copy_message(refused_by == session ? thread_message : session->last.text, buffer, length);
 }
 
 NNFW_STATUS onert_get_thread_error_message(char *buffer, size_t length)

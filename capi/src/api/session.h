@@ -63,8 +63,8 @@ struct nnfw_session {
   int32_t step_samples; // of the next steps; 0: what the bindings say
 };
 
-// Claims the session for this call and clears its diag. Fails, with the text kept per thread, for a
-// NULL or busy session.
+// Claims the session for this call and clears its diag. Fails for a NULL or busy session; the text is
+// then the thread's, which nnfw_get_last_error_message gives to that thread.
 Status session_begin(nnfw_session *s) MUST_USE;
 // Keeps the text of a failure, releases the session and passes the status on.
 NNFW_STATUS session_end(nnfw_session *s, Status status);
