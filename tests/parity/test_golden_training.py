@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from checkpoints import floats, read
 
+import pyonert
 from pyonert._session import NnfwSession
 from pyonert.native.types import loss, loss_reduction, lossinfo, optimizer, traininfo
 
@@ -195,3 +196,19 @@ def test_exported_model_holds_the_trained_weights(golden: Path, tmp_path: Path, 
         losses.append(s.train_get_loss(0))
         run.folder = saved
     assert losses[0] == pytest.approx(losses[1], rel=2e-5)
+
+
+def test_copies_of_a_tied_tensor_that_differ_are_told(
+    golden: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = Run(golden / "shared_weights_sgd")
+    recorded = sorted(run.folder.glob("step*.ckpt"))[-1]
+    pyonert.enable_logging()
+    try:
+        run.session.train_import_checkpoint(recorded)
+    finally:
+        pyonert.enable_logging(False)
+    assert "differs from the tensor, whose value is taken" in caplog.text
+    caplog.clear()
+    run.session.train_import_checkpoint(recorded)
+    assert caplog.text == ""

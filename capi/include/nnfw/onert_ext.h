@@ -38,7 +38,8 @@ typedef struct onert_train_options
   const char *trainable;    /* NULL: nnfw_train_info.num_of_trainable_ops decides. Otherwise patterns
                                separated by ';': shell wildcards over tensor names, or #N for the
                                tensor of index N in the model; every float32 constant that matches
-                               one is trained. Copied by the call. */
+                               one is trained, if an output depends on it through operators with a
+                               gradient (the fill value of PADV2 has none). Copied by the call. */
 } onert_train_options;
 
 /* Fills in the defaults: 0.9, 0.999, 1e-7, no pattern. struct_size must be set before the call. */

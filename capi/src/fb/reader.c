@@ -105,7 +105,6 @@ const char *fb_string(FbTable t, int field, size_t *length)
     memcpy(&value, v.buffer + v.at + (size_t)i * sizeof value, sizeof value);                      \
     return value;                                                                                  \
   }
-ELEMENT(u8, uint8_t)
 ELEMENT(i32, int32_t)
 ELEMENT(i64, int64_t)
 ELEMENT(f32, float)

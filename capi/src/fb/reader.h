@@ -40,7 +40,6 @@ FbVector fb_vector(FbTable t, int field);
 const char *fb_string(FbTable t, int field, size_t *length);
 
 // Elements; `i` must be below n.
-uint8_t fb_vec_u8(FbVector v, uint32_t i);
 int32_t fb_vec_i32(FbVector v, uint32_t i);
 int64_t fb_vec_i64(FbVector v, uint32_t i);
 float fb_vec_f32(FbVector v, uint32_t i);

@@ -11,6 +11,7 @@
 #include "format/checkpoint.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -236,6 +237,19 @@ static void apply_section(const Reader *r, enum Section section, uint64_t at,
   }
 }
 
+// onert trains the copies of a shared tensor apart; here they are one, so some of that is lost.
+static void warn_of_copies(const Reader *r, const CheckpointEntry *entries)
+{
+  for (size_t i = 0; i < r->h.n; ++i) {
+    const CheckpointEntry *e = &entries[i];
+    uint32_t at = get_u32(r, HEADER_BYTES + 4 * i);
+    if (e->owner >= 0 && memcmp(e->value, r->bytes + at, e->bytes) != 0)
+      log_line(LOG_WARNING,
+               "checkpoint '%s': the copy of tensor %d for operator %d differs from the tensor, "
+               "whose value is taken", r->path, e->tensor, e->owner);
+  }
+}
+
 static Status read_all(Reader *r, const CheckpointEntry *entries, size_t n, bool adam,
                        uint32_t *step)
 {
@@ -252,6 +266,7 @@ static Status read_all(Reader *r, const CheckpointEntry *entries, size_t n, bool
     TRY(check_section(r, VARIANCES, h->opt2, h->other, entries));
   }
   apply_section(r, VALUES, HEADER_BYTES, entries);
+  warn_of_copies(r, entries);
   if (adam) {
     apply_section(r, MEANS, h->opt1, entries);
     apply_section(r, VARIANCES, h->opt2, entries);

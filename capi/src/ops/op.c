@@ -155,11 +155,6 @@ Shape bind_out(const Bind *b, int i)
   return effective(b, b->node->out[i]);
 }
 
-bool bind_has(const Bind *b, int i)
-{
-  return i < b->node->n_in && b->node->in[i] >= 0;
-}
-
 DType bind_type(const Bind *b, int i)
 {
   return b->g->tensors[b->node->in[i]].dtype;

@@ -80,7 +80,6 @@ typedef struct {
 // tensor is batched (a batched tensor of rank 0 becomes [n]).
 Shape bind_in(const Bind *b, int i);
 Shape bind_out(const Bind *b, int i);
-bool bind_has(const Bind *b, int i); // input i is present
 DType bind_type(const Bind *b, int i);
 // Zeroed args in the arena; NULL when memory is short (then return diag_oom(b->diag)).
 void *bind_args(Bind *b, size_t bytes);

@@ -400,11 +400,6 @@ void train_set_learning_rate(Train *t, float learning_rate)
   t->config.learning_rate = learning_rate;
 }
 
-uint32_t train_step_count(const Train *t)
-{
-  return t->step;
-}
-
 size_t train_parameter_count(const Train *t)
 {
   return t->grad.n_trained;

@@ -57,7 +57,6 @@ void train_run(Train *t, const TrainStep *step);
 float train_loss(const Train *t, int32_t output);
 
 void train_set_learning_rate(Train *t, float learning_rate);
-uint32_t train_step_count(const Train *t);
 
 size_t train_parameter_count(const Train *t);
 const Tensor *train_parameter(const Train *t, size_t i);
