@@ -1,42 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of depthwise convolution in its three directions: any geometry and multiplier.
-#include "checkkern.h"
+#include "convcheck.h"
 
 #include "kernels/dwconv.h"
 
 #include <math.h>
 
-// Values, and the sums of their terms' absolute values.
-typedef struct {
-  const float *x, *w, *bias, *dy;
-  double *y, *dx, *dw, *y_size, *dx_size, *dw_size;
-} Reference;
-
-static double activate(KernelAct act, double v)
-{
-  switch (act) {
-  case KACT_RELU:
-    return v < 0 ? 0 : v;
-  case KACT_RELU_N1_TO_1:
-    return v < -1 ? -1 : v > 1 ? 1 : v;
-  case KACT_RELU6:
-    return v < 0 ? 0 : v > 6 ? 6 : v;
-  case KACT_TANH:
-    return tanh(v);
-  default:
-    return v;
-  }
-}
-
-static void add(double *sum, double *size, int64_t at, double term)
-{
-  sum[at] += term;
-  size[at] += fabs(term);
-}
-
 // All terms of output (n, oy, ox, o): its sum, and its shares of both gradients.
-static void reference_output(const ConvShape *s, int64_t n, int64_t oy, int64_t ox, int64_t o,
-                             const Reference *r)
+static void terms(const ConvShape *s, int64_t n, int64_t oy, int64_t ox, int64_t o,
+                  const ConvReference *r)
 {
   const int64_t c = (int64_t)s->oc, out = ((n * s->oh + oy) * s->ow + ox) * c + o;
   for (int64_t ky = 0; ky < s->kh; ++ky) {
@@ -46,14 +18,9 @@ static void reference_output(const ConvShape *s, int64_t n, int64_t oy, int64_t 
         continue;
       int64_t in = ((n * s->ih + iy) * s->iw + ix) * s->ic + o / dwconv_multiplier(s);
       int64_t at = (ky * s->kw + kx) * c + o;
-      add(r->y, r->y_size, out, (double)r->x[in] * r->w[at]);
-      add(r->dx, r->dx_size, in, (double)r->dy[out] * r->w[at]);
-      add(r->dw, r->dw_size, at, (double)r->dy[out] * r->x[in]);
+      convcheck_term(r, in, at, out);
     }
   }
-  if (r->bias)
-    add(r->y, r->y_size, out, r->bias[o]);
-  r->y[out] = activate(s->act, r->y[out]);
 }
 
 static ConvShape random_shape(Check *c, int round)
@@ -97,58 +64,6 @@ static ConvShape random_shape(Check *c, int round)
   return s;
 }
 
-static void check_shape(Check *c, const ConvKernels *k, const ConvShape *s)
-{
-  bool accumulate = check_int(c, 0, 1), has_bias = check_int(c, 0, 1);
-  check_case(c, "x[%d,%d,%d,%d] y[%d,%d] mult %d k%dx%d s%dx%d d%dx%d pad %d,%d act %d bias %d "
-             "accumulate %d", s->n, s->ih, s->iw, s->ic, s->oh, s->ow, dwconv_multiplier(s),
-             s->kh, s->kw,
-             s->sh,
-             s->sw, s->dh, s->dw, s->pt, s->pl, s->act, has_bias, accumulate);
-  const int64_t channels = (int64_t)s->oc;
-  const int64_t n_x = (int64_t)s->n * s->ih * s->iw * s->ic;
-  const int64_t n_y = (int64_t)s->n * s->oh * s->ow * channels;
-  const int64_t n_w = (int64_t)s->kh * s->kw * channels;
-  const float *old_dx = check_input(c, n_x, -1, 1), *old_dw = check_input(c, n_w, -1, 1);
-  Reference r = {.x = check_input(c, n_x, -1, 1), .w = check_input(c, n_w, -1, 1),
-                 .bias = has_bias ? check_input(c, channels, -1, 1) : NULL,
-                 .dy = check_input(c, n_y, -1, 1),
-                 .y = check_doubles(c, n_y), .dx = check_doubles(c, n_x),
-                 .dw = check_doubles(c, n_w), .y_size = check_doubles(c, n_y),
-                 .dx_size = check_doubles(c, n_x), .dw_size = check_doubles(c, n_w)};
-  for (int64_t i = 0; i < n_x && accumulate; ++i)
-    add(r.dx, r.dx_size, i, old_dx[i]);
-  for (int64_t i = 0; i < n_w && accumulate; ++i)
-    add(r.dw, r.dw_size, i, old_dw[i]);
-  for (int64_t n = 0; n < s->n; ++n)
-    for (int64_t oy = 0; oy < s->oh; ++oy)
-      for (int64_t ox = 0; ox < s->ow; ++ox)
-        for (int64_t o = 0; o < channels; ++o)
-          reference_output(s, n, oy, ox, o, &r);
-  float *first[3] = {0};
-  for (int p = 0; p < CHECK_POOLS; ++p) {
-    Pool *pool = check_pool(c, p);
-    int threads = pool_threads(pool);
-    float *y = check_output(c, n_y, NULL);
-    float *dx = check_output(c, n_x, accumulate ? old_dx : NULL);
-    float *dw = check_output(c, n_w, accumulate ? old_dw : NULL);
-    k->forward(s, r.x, r.w, r.bias, y, check_scratch(c, k->forward_scratch(s, threads)), pool);
-    k->input_grad(s, r.dy, r.w, dx, accumulate,
-                  check_scratch(c, k->input_grad_scratch(s, threads)), pool);
-    k->filter_grad(s, r.x, r.dy, dw, accumulate,
-                   check_scratch(c, k->filter_grad_scratch(s, threads)), pool);
-    if (p == 0) {
-      check_near(c, "forward", first[0] = y, r.y, r.y_size, n_y, 1e-6);
-      check_near(c, "input_grad", first[1] = dx, r.dx, r.dx_size, n_x, 1e-6);
-      check_near(c, "filter_grad", first[2] = dw, r.dw, r.dw_size, n_w, 1e-6);
-      continue;
-    }
-    check_bits(c, "forward", y, first[0], (size_t)n_y * sizeof *y);
-    check_bits(c, "input_grad", dx, first[1], (size_t)n_x * sizeof *dx);
-    check_bits(c, "filter_grad", dw, first[2], (size_t)n_w * sizeof *dw);
-  }
-}
-
 // Depthwise layers of MobileNetV2: `times` of [10,in,in,c], 3x3.
 typedef struct {
   int times, in, c, stride;
@@ -183,7 +98,7 @@ static void bench(Check *c, const ConvKernels *k)
     const float *x = bench_buffer(c, n_x), *w = bench_buffer(c, 9 * s.ic);
     const float *dy = bench_buffer(c, n_y), *bias = bench_buffer(c, s.ic);
     float *y = bench_buffer(c, n_y), *dx = bench_buffer(c, n_x);
-    float *dw = bench_buffer(c, 9 * s.ic);
+    float *dw = bench_buffer(c, 9 * s.ic), *db = bench_buffer(c, s.ic);
     const double one = 18.0 * (double)n_y, bytes = 4.0 * (double)(n_x + n_y);
     flops += l->times * one;
     for (int p = 0; p < 2; ++p) {
@@ -193,11 +108,11 @@ static void bench(Check *c, const ConvKernels *k)
                           check_scratch(c, k->filter_grad_scratch(&s, p + 1))};
       CheckBench t[3] = {0};
       while (check_bench_next(&t[0]))
-        k->forward(&s, x, w, bias, y, scratch[0], pool);
+        k->forward(&s, x, w, bias, NULL, y, scratch[0], pool);
       while (check_bench_next(&t[1]))
-        k->input_grad(&s, dy, w, dx, false, scratch[1], pool);
+        k->input_grad(&s, dy, w, NULL, x, dx, scratch[1], pool);
       while (check_bench_next(&t[2]))
-        k->filter_grad(&s, x, dy, dw, false, scratch[2], pool);
+        k->filter_grad(&s, x, dy, dw, db, false, scratch[2], pool);
       for (int j = 0; j < 3; ++j) {
         seconds[p][j] += l->times * t[j].best;
         check_bench_report(c, &t[j], one, bytes, "%s %dx%dx%d s%d, %d thr", ways[j], l->in, l->in,
@@ -221,7 +136,7 @@ void check_dwconv(Check *c)
     return;
   for (int round = 0; round < 3 * c->rounds; ++round) {
     ConvShape s = random_shape(c, round);
-    check_shape(c, k, &s);
+    convcheck_shape(c, k, &s, (int64_t)s.kh * s.kw * s.oc, terms);
   }
   if (c->bench)
     bench(c, k);

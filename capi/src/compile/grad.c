@@ -66,65 +66,72 @@ Status grad_fail(Grad *e, const char *format, ...)
   return s;
 }
 
-// Appends a node with one output (or none: updates) and infers its shape.
-static int32_t append(Grad *e, const char *op_name, const void *attr, int n_in, const int32_t *in,
-                      bool has_output)
+// Appends a node and infers the shapes of its outputs, which are -1 after a failure.
+static void append(Grad *e, const char *op_name, const void *attr, int n_in, const int32_t *in,
+                   int n_out, int32_t *out)
 {
+  for (int i = 0; i < n_out; ++i)
+    out[i] = -1;
   if (e->status != ST_OK)
-    return -1;
+    return;
   Graph *g = e->g;
   const OpDef *op = op_by_name(op_name);
-  int32_t out = -1;
-  if (has_output) {
+  int32_t operands[OP_MAX_OPERANDS], results[OP_MAX_OPERANDS];
+  for (int i = 0; i < n_out; ++i) {
     Tensor t = {.kind = TK_TEMP, .dtype = DT_F32, .model_tensor = -1, .producer = -1};
     t.name = e->node.n_out ? g->tensors[e->node.out[0]].name : "";
-    out = graph_add_tensor(g, &t);
-    if (out < 0) {
+    results[i] = graph_add_tensor(g, &t);
+    if (results[i] < 0) {
       fail(e, diag_oom(e->diag));
-      return -1;
+      return;
     }
   }
-  int32_t operands[OP_MAX_OPERANDS];
   for (int i = 0; i < n_in; ++i)
     operands[i] = in[i];
   Node n = {.op = op,
             .in = operands,
-            .out = &out,
+            .out = results,
             .n_in = n_in,
-            .n_out = has_output,
+            .n_out = n_out,
             .acc = -1,
             .model_op = -1};
   if (op->attr_bytes) {
     n.attr = arena_copy(g->arena, attr, op->attr_bytes);
     if (!n.attr) {
       fail(e, diag_oom(e->diag));
-      return -1;
+      return;
     }
   }
   int32_t at = graph_add_node(g, &n);
   if (at < 0) {
     fail(e, diag_oom(e->diag));
-    return -1;
+    return;
   }
   if (op->infer)
     fail(e, op->infer(&(Infer){g, &g->nodes[at], e->diag}));
-  return out;
+  for (int i = 0; i < n_out; ++i)
+    out[i] = results[i];
 }
 
 int32_t grad_node(Grad *e, const char *op_name, const void *attr, int n_in, const int32_t *in)
 {
-  return append(e, op_name, attr, n_in, in, true);
+  int32_t out;
+  append(e, op_name, attr, n_in, in, 1, &out);
+  return out;
 }
 
-// t was made for the current node, by a kernel that can add, and nothing has read it.
-static bool can_add_into(const Grad *e, int32_t t)
+void grad_nodes(Grad *e, const char *op_name, const void *attr, int n_in, const int32_t *in,
+                int n_out, int32_t *out)
+{
+  append(e, op_name, attr, n_in, in, n_out, out);
+}
+
+// Whether no node reads t, and t is the gradient of at most `holders` tensors: its producer may
+// then still be changed.
+static bool is_unread(const Grad *e, int32_t t, int holders)
 {
   const Graph *g = e->g;
-  int32_t p = g->tensors[t].producer;
-  if (p < (int32_t)e->first_added || g->nodes[p].acc >= 0 ||
-      !(g->nodes[p].op->flags & OP_ACCUMULATES))
-    return false;
-  for (size_t i = (size_t)p + 1; i < g->n_nodes; ++i) {
+  for (size_t i = (size_t)g->tensors[t].producer + 1; i < g->n_nodes; ++i) {
     if (g->nodes[i].acc == t)
       return false;
     for (int k = 0; k < g->nodes[i].n_in; ++k)
@@ -132,9 +139,19 @@ static bool can_add_into(const Grad *e, int32_t t)
         return false;
   }
   for (size_t i = 0; i < e->n_known; ++i)
-    if (e->gradient[i] == t)
-      return false;
-  return true;
+    holders -= e->gradient[i] == t;
+  return holders >= 0;
+}
+
+// t was made for the current node, by a kernel that can add, and nothing has read it.
+static bool can_add_into(const Grad *e, int32_t t)
+{
+  int32_t p = e->g->tensors[t].producer;
+  if (p < (int32_t)e->first_added)
+    return false;
+  const Node *n = &e->g->nodes[p];
+  return n->acc < 0 && n->act == ACT_NONE && n->n_out == 1 && (n->op->flags & OP_ACCUMULATES) &&
+         is_unread(e, t, 0);
 }
 
 static int32_t sum(Grad *e, int32_t a, int32_t b)
@@ -302,9 +319,9 @@ static Status append_update(Grad *e, const GradOptions *o, GradResult *r, int32_
     t.v = graph_add_tensor(g, &state);
     if (t.m < 0 || t.v < 0)
       return diag_oom(e->diag);
-    append(e, "ADAM_UPDATE", NULL, 4, (int32_t[]){param, t.gradient, t.m, t.v}, false);
+    append(e, "ADAM_UPDATE", NULL, 4, (int32_t[]){param, t.gradient, t.m, t.v}, 0, NULL);
   } else {
-    append(e, "SGD_UPDATE", NULL, 2, (int32_t[]){param, t.gradient}, false);
+    append(e, "SGD_UPDATE", NULL, 2, (int32_t[]){param, t.gradient}, 0, NULL);
   }
   r->trained[r->n_trained++] = t;
   return e->status;
@@ -330,10 +347,33 @@ static Status append_updates(Grad *e, const GradOptions *o, GradResult *r, const
 
 // ---- the walk ----
 
+// Lets the kernel that has made the gradient t of y = act(..) multiply it by act'; false where it
+// cannot.
+static bool mask_in_producer(const Grad *e, int32_t t, ActKind act, int32_t y)
+{
+  Graph *g = e->g;
+  const int32_t p = g->tensors[t].producer;
+  if (p < 0 || act == ACT_TANH || !is_unread(e, t, 1))
+    return false;
+  Node *n = &g->nodes[p];
+  if (!(n->op->flags & OP_MASKS) || n->act != ACT_NONE)
+    return false;
+  int32_t *in = arena_array(g->arena, (size_t)n->n_in + 1, sizeof *in);
+  if (!in)
+    return false;
+  for (int k = 0; k < n->n_in; ++k)
+    in[k] = n->in[k];
+  in[n->n_in++] = y;
+  n->in = in;
+  n->act = act;
+  return true;
+}
+
 static Status mask_activation(Grad *e)
 {
   const Node *n = &e->node;
-  if (n->act == ACT_NONE || e->gradient[n->out[0]] < 0)
+  if (n->act == ACT_NONE || e->gradient[n->out[0]] < 0 ||
+      mask_in_producer(e, e->gradient[n->out[0]], n->act, n->out[0]))
     return ST_OK;
   ActGradAttr attr = {.act = n->act};
   int32_t masked = grad_node(e, "ACT_GRAD", &attr, 2,

@@ -25,6 +25,7 @@ typedef struct {
   int32_t n_in;
   Operand *operand;
   Operand acc;        // AT_NOWHERE: none
+  bool adds_apart;    // the kernel reads acc where it stands
   size_t out_bytes;   // of output 0, all samples
   bool sum_samples;   // output 0 is shared by the samples of a loop
   size_t scratch;     // offset
@@ -92,6 +93,7 @@ static Status build_steps(Program *p, const Selected *selected, const Plan *plan
     for (int k = 0; k < n->n_out; ++k)
       s->operand[n->n_in + k] = p->at[n->out[k]];
     s->acc = n->acc >= 0 ? p->at[n->acc] : (Operand){.where = AT_NOWHERE};
+    s->adds_apart = n->op->flags & OP_ADDS_APART;
     if (n->n_out) {
       s->out_bytes = plan_tensor_bytes(&g->tensors[n->out[0]], p->samples);
       s->sum_samples = s->loops > 1 && !g->tensors[n->out[0]].batched;
@@ -197,17 +199,19 @@ static void run_step(const Program *p, const Step *s, const ProgramRun *run)
                .hyper = run->hyper};
   for (int32_t k = 0; k < s->n_operands; ++k)
     p->p[k] = address(&s->operand[k], run);
-  if (call.accumulate) {
-    void *from = address(&s->acc, run), *to = p->p[s->n_in];
-    if (from != to)
-      memcpy(to, from, s->out_bytes);
-  }
+  const uint8_t *add = address(&s->acc, run);
+  if (s->adds_apart)
+    call.add = add;
+  else if (add && add != p->p[s->n_in])
+    memcpy(p->p[s->n_in], add, s->out_bytes);
   for (int32_t i = 0; i < s->loops; ++i) {
     if (i > 0) {
       for (int32_t k = 0; k < s->n_operands; ++k)
         if (s->operand[k].stride)
           p->p[k] = (uint8_t *)p->p[k] + s->operand[k].stride;
       call.accumulate = call.accumulate || s->sum_samples;
+      if (s->adds_apart)
+        call.add = s->sum_samples ? p->p[s->n_in] : add ? add + (size_t)i * s->acc.stride : NULL;
     }
     s->run(s->args, &call);
   }

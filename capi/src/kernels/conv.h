@@ -16,20 +16,23 @@ typedef struct {
   int32_t sh, sw, dh, dw;  // strides, dilations
   int32_t pt, pl;          // padding before the first row and column (after: as needed)
   int32_t groups;
-  KernelAct act;           // forward only
+  KernelAct act;           // forward: applied; input gradient: see its mask
 } ConvShape;
 
 typedef struct {
   size_t (*forward_scratch)(const ConvShape *s, int threads);
-  void (*forward)(const ConvShape *s, const float *x, const float *w, const float *bias, float *y,
-                  void *scratch, Pool *pool);
-  // dx (+)= the convolution's transpose applied to dy.
+  // y = act(convolution + bias + add); bias and add, of y's shape, may be NULL. add may be y.
+  void (*forward)(const ConvShape *s, const float *x, const float *w, const float *bias,
+                  const float *add, float *y, void *scratch, Pool *pool);
+  // dx = (the convolution's transpose applied to dy, + add), and where `mask` is given times
+  // act'(mask): x itself, when x is what that activation, a clamp, has made. add and mask have the
+  // shape of dx and may be NULL; add may be dx itself.
   size_t (*input_grad_scratch)(const ConvShape *s, int threads);
-  void (*input_grad)(const ConvShape *s, const float *dy, const float *w, float *dx,
-                     bool accumulate, void *scratch, Pool *pool);
-  // dw (+)= sum over samples and positions of dy times x.
+  void (*input_grad)(const ConvShape *s, const float *dy, const float *w, const float *add,
+                     const float *mask, float *dx, void *scratch, Pool *pool);
+  // dw (+)= sum over samples and positions of dy times x; db[oc] (NULL: not wanted) (+)= that of dy.
   size_t (*filter_grad_scratch)(const ConvShape *s, int threads);
-  void (*filter_grad)(const ConvShape *s, const float *x, const float *dy, float *dw,
+  void (*filter_grad)(const ConvShape *s, const float *x, const float *dy, float *dw, float *db,
                       bool accumulate, void *scratch, Pool *pool);
 } ConvKernels;
 

@@ -26,8 +26,8 @@ enum {
 
 typedef struct {
   const ConvShape *s;
-  bool forward, accumulate;
-  const float *src, *w, *bias;
+  bool forward;
+  const float *src, *w, *bias, *add, *mask; // add, mask: of dst's layout, or NULL
   float *dst;
   int32_t dst_h, dst_w;
   int64_t src_c, dst_c, k_c, n_c; // channels; of a group: summed over, computed
@@ -36,7 +36,6 @@ typedef struct {
   int64_t col0, n_cols;           // columns of this round
   bool is_joined;                 // a segment is a row of taps, else one tap
   bool is_streamed;               // the result is too large to be read from a cache
-  KernelAct act;
   TapAxis y, x;
   float *packed, *zeros;
   char *workers;
@@ -96,7 +95,6 @@ static Sweep sweep_plan(const ConvShape *s, bool forward)
   p.dst_w = forward ? s->ow : s->iw;
   p.y = taps_axis(forward, s->sh, s->ih, s->oh);
   p.x = taps_axis(forward, s->sw, s->iw, s->ow);
-  p.act = forward ? s->act : KACT_NONE;
   const int64_t taps = (int64_t)s->kh * s->kw, k = taps * p.k_c;
   p.is_joined = s->groups == 1 && taps_side_by_side(forward, s->sw, s->dw) && s->kw > 1 &&
                 s->kw * p.k_c <= SWEEP_RUN;
@@ -264,7 +262,9 @@ static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, con
       q.seg_len = core_min(part, seg_len - e);
       q.rows = w->rows + seg * CORE_ROWS;
       q.a_offset = e;
-      q.accumulate = p->accumulate || seg > 0 || e > 0;
+      const bool is_first = seg == 0 && e == 0;
+      q.accumulate = p->add || !is_first;
+      q.add_offset = is_first && p->add ? core_offset(p->add, p->dst) : 0;
       q.b = packed + j * k + (seg * seg_len + e) * CORE_COLS;
       e += q.seg_len;
       if (e >= seg_len) {
@@ -273,8 +273,10 @@ static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, con
       }
       bool is_last = seg >= n_seg;
       q.bias = is_last && bias ? bias + j : NULL;
-      q.act = is_last ? p->act : KACT_NONE;
-      q.is_streamed = p->is_streamed && is_last && !q.accumulate;
+      q.act = is_last && (p->forward || p->mask) ? p->s->act : KACT_NONE;
+      q.is_masked = is_last && p->mask;
+      q.mask_offset = q.is_masked ? core_offset(p->mask, p->dst) : 0;
+      q.is_streamed = p->is_streamed && is_last && is_first && p->add != p->dst;
       core_block(&q);
     } while (seg < n_seg);
     for (int64_t i = 0; i < m; ++i)

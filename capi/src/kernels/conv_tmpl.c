@@ -8,6 +8,7 @@
 // which the windows are read from padded copies of the image rows, and dy in place.
 #include "kernels/conv.h"
 
+#include "kernels/chunks.h"
 #include "kernels/conv_sweep.h"
 
 enum {
@@ -24,7 +25,7 @@ enum {
 typedef struct {
   const ConvShape *s;
   const float *x, *dy;
-  float *dw;
+  float *dw, *db;         // db: NULL where not wanted
   bool accumulate;
   int64_t m, n;           // of one group: filters, taps * channels
   int64_t pixels, pixels_per_chunk, chunks;
@@ -34,6 +35,7 @@ typedef struct {
   bool is_pointwise, pack_a, pack_b;
   int64_t task_rows, task_cols, row_tasks, col_tasks;
   float *partials;        // [chunks, oc, n]; unused for one chunk
+  float *bias_partials;   // [chunks, oc]
   char *workers;
   size_t worker_bytes;
 } FilterGrad;
@@ -132,6 +134,7 @@ static size_t lay_out_filter_grad(FilterGrad *p, char *scratch, int threads)
   const bool has_partials = p->chunks > 1 || p->is_few;
   size_t partials = has_partials ? (size_t)(p->chunks * p->s->oc * p->n) * sizeof(float) : 0;
   p->partials = core_take(&at, partials);
+  p->bias_partials = core_take(&at, (size_t)(p->chunks * p->s->oc) * sizeof(float));
   p->workers = at;
   return (size_t)(at - scratch) + p->worker_bytes * (size_t)(threads < 1 ? 1 : threads);
 }
@@ -243,6 +246,9 @@ static void filter_task(void *context, int task, int worker)
     q.seg_len = k;
     q.accumulate = at > first || (p->chunks == 1 && p->accumulate);
     const float *dy = p->dy + at * s->oc + group * p->m + i0;
+    if (p->db && j0 == 0)
+      chunks_add_rows(dy, s->oc, k, m, at == first,
+               p->bias_partials + chunk * s->oc + group * p->m + i0);
     if (p->pack_a)
       core_pack(dy, s->oc, 1, k, m, height, k, w.a);
     for (int64_t i = 0; i < m; ++i)
@@ -319,6 +325,8 @@ static void few_task(void *context, int task, int worker)
     q.n_seg = core_min(core_min(p->block_rows, end - at), s->oh - oy);
     q.accumulate = at > first;
     q.b = p->dy + at * s->ow * s->oc;
+    if (p->db)
+      chunks_add_rows(q.b, s->oc, q.n_seg * s->ow, s->oc, at == first, p->bias_partials + task * s->oc);
     pad_rows(s, p->x + sample * s->ih * s->iw * s->ic, oy * s->sh, padded_rows(s, q.n_seg), w.a);
     if (part % SIMD_LANES) {
       core_pack(q.b + s->oc - part, s->oc, 1, q.n_seg * s->ow, part, CORE_COLS, q.n_seg * s->ow,
@@ -329,23 +337,19 @@ static void few_task(void *context, int task, int worker)
   }
 }
 
-// dw (+)= the chunks' sums, added in pairs of neighbours, pairs of pairs and so on.
 static void reduce_task(void *context, int task, int worker)
 {
   const FilterGrad *p = context;
   (void)worker;
   const int64_t size = p->s->oc * p->n, from = (int64_t)task * FILTER_REDUCE;
   const int64_t n = core_min(FILTER_REDUCE, size - from);
-  for (int64_t step = 1; step < p->chunks; step *= 2) {
-    for (int64_t chunk = 0; chunk + step < p->chunks; chunk += 2 * step) {
-      float *a = p->partials + chunk * size + from;
-      const float *b = a + step * size;
-      for (int64_t i = 0; i < n; ++i)
-        a[i] += b[i];
-    }
+  if (!p->is_few) {
+    chunks_reduce(p->partials + from, size, p->chunks, n, p->accumulate, p->dw + from);
+    return;
   }
+  chunks_add(p->partials + from, size, p->chunks, n);
   for (int64_t i = from; i < from + n; ++i) {
-    float *dw = p->dw + (p->is_few ? i % p->s->oc * p->n + i / p->s->oc : i);
+    float *dw = p->dw + i % p->s->oc * p->n + i / p->s->oc;
     *dw = p->partials[i] + (p->accumulate ? *dw : 0);
   }
 }
@@ -358,7 +362,7 @@ static size_t filter_grad_scratch(const ConvShape *s, int threads)
   return lay_out_filter_grad(&p, NULL, threads);
 }
 
-static void filter_grad(const ConvShape *s, const float *x, const float *dy, float *dw,
+static void filter_grad(const ConvShape *s, const float *x, const float *dy, float *dw, float *db,
                         bool accumulate, void *scratch, Pool *pool)
 {
   if ((int64_t)s->oc * s->kh * s->kw * (s->ic / s->groups) <= 0)
@@ -367,6 +371,7 @@ static void filter_grad(const ConvShape *s, const float *x, const float *dy, flo
   p.x = x;
   p.dy = dy;
   p.dw = dw;
+  p.db = db;
   p.accumulate = accumulate;
   lay_out_filter_grad(&p, scratch, pool_threads(pool));
   if (2 * p.pixels * s->oc * p.n < CORE_SERIAL_FLOPS)
@@ -375,6 +380,8 @@ static void filter_grad(const ConvShape *s, const float *x, const float *dy, flo
            p.is_few ? few_task : filter_task, &p);
   if (p.chunks > 1 || p.is_few)
     pool_run(pool, (int)core_ceil(s->oc * p.n, FILTER_REDUCE), reduce_task, &p);
+  if (db)
+    chunks_reduce(p.bias_partials, s->oc, p.chunks, s->oc, accumulate, db);
 }
 
 static bool has_result(const ConvShape *s, bool is_forward)
@@ -402,7 +409,7 @@ static size_t input_grad_scratch(const ConvShape *s, int threads)
 }
 
 static void forward(const ConvShape *s, const float *x, const float *w, const float *bias,
-                    float *y, void *scratch, Pool *pool)
+                    const float *add, float *y, void *scratch, Pool *pool)
 {
   if (!has_result(s, true))
     return;
@@ -410,12 +417,13 @@ static void forward(const ConvShape *s, const float *x, const float *w, const fl
   p.src = x;
   p.w = w;
   p.bias = bias;
+  p.add = add;
   p.dst = y;
   sweep_run(&p, scratch, pool);
 }
 
-static void input_grad(const ConvShape *s, const float *dy, const float *w, float *dx,
-                       bool accumulate, void *scratch, Pool *pool)
+static void input_grad(const ConvShape *s, const float *dy, const float *w, const float *add,
+                       const float *mask, float *dx, void *scratch, Pool *pool)
 {
   if (!has_result(s, false))
     return;
@@ -423,7 +431,8 @@ static void input_grad(const ConvShape *s, const float *dy, const float *w, floa
   p.src = dy;
   p.w = w;
   p.dst = dx;
-  p.accumulate = accumulate;
+  p.add = add;
+  p.mask = mask;
   sweep_run(&p, scratch, pool);
 }
 

@@ -22,13 +22,19 @@ typedef struct {
   int64_t init_step;       // from one column to the next
   float *dst;
   int64_t dst_step;
+  const float *mask;       // beside dst
   int64_t c;
   float lo, hi;
 } RowTile;
 
-// Channels c .. c+SIMD_LANES-1; columns, taps, step and last are constants.
+// What becomes of a sum before it is stored: nothing, since taps are still missing; the clamp that
+// is an activation; its gradient, see simd_gate().
+typedef enum { END_NONE, END_CLAMP, END_MASK } TileEnd;
+
+// Channels c .. c+SIMD_LANES-1; columns, taps, step and end are constants.
 SIMD_INLINE void tile_channels(const RowTile *t, const float *const *src, int64_t c,
-                               const int columns, const int taps, const int step, const bool last)
+                               const int columns, const int taps, const int step,
+                               const TileEnd end)
 {
   Vec acc[COLUMNS], in[MAX_POINTERS];
   SIMD_UNROLL
@@ -46,28 +52,35 @@ SIMD_INLINE void tile_channels(const RowTile *t, const float *const *src, int64_
   }
   Vec lo = simd_splat(t->lo), hi = simd_splat(t->hi);
   SIMD_UNROLL
-  for (int j = 0; j < columns; ++j)
-    simd_store(t->dst + j * t->dst_step + c, last ? simd_clamp(acc[j], lo, hi) : acc[j]);
+  for (int j = 0; j < columns; ++j) {
+    if (end == END_CLAMP)
+      acc[j] = simd_clamp(acc[j], lo, hi);
+    if (end == END_MASK)
+      acc[j] = simd_gate(simd_load(t->mask + j * t->dst_step + c), lo, hi, acc[j]);
+    simd_store(t->dst + j * t->dst_step + c, acc[j]);
+  }
 }
 
 // The channels from c on that do not fill a vector, of any tile.
 static __attribute__((noinline)) void tile_tail(const RowTile *t, int64_t c, int columns, int taps,
-                                                int step, bool last)
+                                                int step, TileEnd end)
 {
   for (; c < t->c; ++c) {
     for (int j = 0; j < columns; ++j) {
       float sum = t->init[j * t->init_step + c];
       for (int k = 0; k < taps; ++k)
         sum += t->src[j * step + k][c] * t->w[k * t->w_step + c];
-      if (last)
+      if (end == END_CLAMP)
         sum = sum < t->lo ? t->lo : sum > t->hi ? t->hi : sum;
+      if (end == END_MASK)
+        sum = simd_gate1(t->mask[j * t->dst_step + c], t->lo, t->hi, sum);
       t->dst[j * t->dst_step + c] = sum;
     }
   }
 }
 
 SIMD_INLINE void compute_tile(const RowTile *tile, const int columns, const int taps,
-                              const int step, const bool last)
+                              const int step, const TileEnd end)
 {
   const RowTile t = *tile;
   const float *src[MAX_POINTERS];
@@ -76,9 +89,9 @@ SIMD_INLINE void compute_tile(const RowTile *tile, const int columns, const int 
     src[i] = t.src[i];
   int64_t c = 0;
   for (; c + SIMD_LANES <= t.c; c += SIMD_LANES)
-    tile_channels(&t, src, c, columns, taps, step, last);
+    tile_channels(&t, src, c, columns, taps, step, end);
   if (c < t.c)
-    tile_tail(tile, c, columns, taps, step, last);
+    tile_tail(tile, c, columns, taps, step, end);
 }
 
 // Tile of COLUMNS results for one row of taps of the filter gradient: dw[tap] += dy * x.
@@ -139,14 +152,18 @@ SIMD_INLINE void compute_grad_tile(const GradTile *t, const int taps, const int 
 // not shared.
 #define TILE_KINDS(T) T(1, 1) T(2, 1) T(3, 1) T(5, 1) T(3, 2) T(5, 2)
 
-#define TILE(taps, step, columns, last)                                                            \
-  static void tile_##taps##_##step##_##columns##_##last(const RowTile *t)                          \
+#define TILE(taps, step, columns, end)                                                             \
+  static void tile_##taps##_##step##_##columns##_##end(const RowTile *t)                           \
   {                                                                                                \
-    compute_tile(t, columns, taps, step, last);                                                    \
+    compute_tile(t, columns, taps, step, end);                                                     \
   }
+#define TILE_ENDS(taps, step, end)                                                                 \
+  TILE(taps, step, 1, end) TILE(taps, step, 2, end) TILE(taps, step, 3, end)                       \
+  TILE(taps, step, 4, end)
 #define TILES(taps, step)                                                                          \
-  TILE(taps, step, 1, 0) TILE(taps, step, 2, 0) TILE(taps, step, 3, 0) TILE(taps, step, 4, 0)      \
-  TILE(taps, step, 1, 1) TILE(taps, step, 2, 1) TILE(taps, step, 3, 1) TILE(taps, step, 4, 1)      \
+  TILE_ENDS(taps, step, END_NONE)                                                                  \
+  TILE_ENDS(taps, step, END_CLAMP)                                                                 \
+  TILE_ENDS(taps, step, END_MASK)                                                                  \
   static void grad_tile_##taps##_##step(const GradTile *t)                                         \
   {                                                                                                \
     compute_grad_tile(t, taps, step);                                                              \
@@ -155,17 +172,18 @@ TILE_KINDS(TILES)
 
 typedef struct {
   int32_t taps, step;
-  void (*tile[2][COLUMNS])(const RowTile *t); // [last][columns - 1]
+  void (*tile[3][COLUMNS])(const RowTile *t); // [end][columns - 1]
   void (*grad)(const GradTile *t);
 } TileKind;
 
+#define TILE_NAMES(taps, step, end)                                                                \
+  {tile_##taps##_##step##_1_##end, tile_##taps##_##step##_2_##end,                                 \
+   tile_##taps##_##step##_3_##end, tile_##taps##_##step##_4_##end}
 #define TILE_KIND(taps, step)                                                                      \
   {taps,                                                                                           \
    step,                                                                                           \
-   {{tile_##taps##_##step##_1_0, tile_##taps##_##step##_2_0, tile_##taps##_##step##_3_0,           \
-     tile_##taps##_##step##_4_0},                                                                  \
-    {tile_##taps##_##step##_1_1, tile_##taps##_##step##_2_1, tile_##taps##_##step##_3_1,           \
-     tile_##taps##_##step##_4_1}},                                                                 \
+   {TILE_NAMES(taps, step, END_NONE), TILE_NAMES(taps, step, END_CLAMP),                           \
+    TILE_NAMES(taps, step, END_MASK)},                                                             \
    grad_tile_##taps##_##step},
 static const TileKind kinds[] = {TILE_KINDS(TILE_KIND)};
 

@@ -9,6 +9,7 @@
 // summed afterwards, so that all loops see as many channels in as out.
 #include "kernels/dwconv.h"
 
+#include "kernels/chunks.h"
 #include "kernels/dwconv_tiles.h"
 #include "kernels/taps.h"
 
@@ -21,9 +22,10 @@ enum {
 
 typedef struct {
   const ConvShape *s;
-  bool is_forward, accumulate;
+  bool is_forward, accumulate; // accumulate: filter gradient only
   const float *src, *w, *bias; // src: x forward and for the filter gradient, else dy
-  float *dst;                  // y or dx
+  const float *add, *mask;     // of dst's layout, or NULL
+  float *dst, *db;             // y, dx or dw; db: filter gradient only, or NULL
   const float *dy;             // filter gradient only
   int32_t dst_h, dst_w;
   int64_t c;                   // channels of y
@@ -31,6 +33,7 @@ typedef struct {
   float lo, hi;                // of the activation, where it is a clamp
   TapAxis y, x;
   float *zeros, *partials;     // [c], [tasks, kh, kw, c]
+  float *bias_partials;        // [tasks, c]
   char *row_buffers;           // one row of max(src_w, dst_w) * c floats for each worker
   size_t row_bytes;
 } Dwconv;
@@ -55,15 +58,31 @@ static void repeat(const float *src, int64_t n, int32_t mult, float *dst)
       *dst++ = src[i];
 }
 
-// dst[i] (+)= sum over q of src[i * mult + q]
-static void fold(const float *src, int64_t n, int32_t mult, bool accumulate, float *dst)
+// dst[at + i] = sum over q of src[i * mult + q], + add, masked
+static void fold(const Dwconv *p, const float *src, int64_t at, int64_t n, int32_t mult)
 {
-  for (int64_t i = 0; i < n; ++i) {
-    float sum = accumulate ? dst[i] : 0;
+  for (int64_t i = at; i < at + n; ++i) {
+    float sum = p->add ? p->add[i] : 0;
     for (int32_t q = 0; q < mult; ++q)
       sum += *src++;
-    dst[i] = sum;
+    p->dst[i] = p->mask ? simd_gate1(p->mask[i], p->lo, p->hi, sum) : sum;
   }
+}
+
+// A row of results before its taps: what is added, and the bias.
+static void begin_row(const Dwconv *p, int64_t at)
+{
+  const int64_t size = p->dst_w * p->c;
+  const float *add = p->add + at * size;
+  float *dst = p->dst + at * size;
+  if (!p->bias) {
+    if (add != dst)
+      simd_copy(dst, add, size);
+    return;
+  }
+  for (int64_t i = 0; i < size; i += p->c)
+    for (int64_t c = 0; c < p->c; ++c)
+      dst[i + c] = add[i + c] + p->bias[c];
 }
 
 // Pointers to n source columns from sx on, `step` apart.
@@ -76,8 +95,9 @@ static inline void point(const Dwconv *p, const float *row, int64_t sx, int64_t 
 
 // A row of taps of one class of columns, for results dst[grid], every dst_step-th column of a row.
 // row: of the source, NULL: none. is_first: begins from init (one column for all, or NULL: dst).
+// mask: beside dst, where `end` says so.
 static void sweep_row(const Dwconv *p, const TapClass *x, const float *row, int32_t ky,
-                      const float *init, float *dst, bool is_first, bool is_last)
+                      const float *init, float *dst, const float *mask, bool is_first, TileEnd end)
 {
   const int32_t *tap = p->x.tap + x->first_tap, *offset = p->x.offset + x->first_tap;
   const TileKind *kind =
@@ -92,6 +112,7 @@ static void sweep_row(const Dwconv *p, const TapClass *x, const float *row, int3
   for (int32_t gx = 0; gx < x->n_grid; gx += COLUMNS) {
     const int columns = (int)min64(COLUMNS, x->n_grid - gx);
     t.dst = dst + gx * dst_step;
+    t.mask = mask ? mask + gx * dst_step : NULL;
     for (int32_t pass = 0; pass < passes; ++pass) {
       const bool from_init = is_first && pass == 0 && init;
       t.init = from_init ? init : t.dst;
@@ -105,7 +126,7 @@ static void sweep_row(const Dwconv *p, const TapClass *x, const float *row, int3
         point(p, NULL, 0, 0, columns, src);
       }
       const TileKind *use = row && x->n_taps > 0 ? kind : &kinds[0];
-      use->tile[is_last && pass == passes - 1][columns - 1](&t);
+      use->tile[pass == passes - 1 ? end : END_NONE][columns - 1](&t);
     }
   }
 }
@@ -124,7 +145,10 @@ static void compute_row(const Dwconv *p, int64_t at, float *buffer)
   const int64_t src_row = (int64_t)p->x.src_size * (is_repeated ? s->ic : p->c);
   const float *image = p->src + sample * p->y.src_size * src_row;
   float *dst = is_folded ? buffer : p->dst + at * p->dst_w * p->c;
-  const float *init = p->bias ? p->bias : p->accumulate && !is_folded ? NULL : p->zeros;
+  const float *init = p->add && !is_folded ? NULL : p->bias ? p->bias : p->zeros;
+  const float *mask = p->mask && !is_folded ? p->mask + at * p->dst_w * p->c : NULL;
+  if (p->add && !is_folded)
+    begin_row(p, at);
   // Taps inside the image; without any, one that adds zeros.
   int32_t first = 0, end = y->n_taps;
   while (first < end && gy * p->y.src_step + p->y.offset[y->first_tap + first] < 0)
@@ -133,6 +157,7 @@ static void compute_row(const Dwconv *p, int64_t at, float *buffer)
          gy * p->y.src_step + p->y.offset[y->first_tap + end - 1] >= p->y.src_size)
     --end;
   const bool is_clamp = s->act != KACT_NONE && s->act != KACT_TANH && p->is_forward;
+  const TileEnd last = is_clamp ? END_CLAMP : mask ? END_MASK : END_NONE;
   int32_t t = first;
   do {
     const float *row = NULL;
@@ -145,16 +170,17 @@ static void compute_row(const Dwconv *p, int64_t at, float *buffer)
         row = buffer;
       }
     }
-    for (int32_t i = 0; i < p->x.n_classes; ++i)
-      sweep_row(p, &p->x.classes[i], row, ky, init, dst + p->x.classes[i].dst0 * p->c, t == first,
-                is_clamp && t + 1 >= end);
+    for (int32_t i = 0; i < p->x.n_classes; ++i) {
+      const int64_t dst0 = p->x.classes[i].dst0 * p->c;
+      sweep_row(p, &p->x.classes[i], row, ky, init, dst + dst0, mask ? mask + dst0 : NULL,
+                t == first, t + 1 >= end ? last : END_NONE);
+    }
     ++t;
   } while (t < end);
   if (p->is_forward && s->act == KACT_TANH)
     vm_activate(KACT_TANH, dst, p->dst_w * p->c);
   if (is_folded)
-    fold(buffer, (int64_t)p->dst_w * s->ic, dwconv_multiplier(s), p->accumulate,
-         p->dst + at * p->dst_w * s->ic);
+    fold(p, buffer, at * p->dst_w * s->ic, (int64_t)p->dst_w * s->ic, multiplier);
 }
 
 static float *row_buffer(const Dwconv *p, int worker)
@@ -204,6 +230,8 @@ static void filter_task(void *context, int task, int worker)
   for (int64_t at = first; at < end; ++at) {
     const int64_t sample = at / s->oh, oy = at % s->oh;
     const float *dy = p->dy + at * s->ow * p->c;
+    if (p->db)
+      chunks_add_rows(dy, p->c, s->ow, p->c, at == first, p->bias_partials + task * p->c);
     for (int32_t ky = 0; ky < s->kh; ++ky) {
       const int64_t iy = oy * s->sh + ky * s->dh - s->pt;
       if (iy < 0 || iy >= s->ih)
@@ -218,24 +246,14 @@ static void filter_task(void *context, int task, int worker)
   }
 }
 
-// dw (+)= the chunks' sums, added in pairs of neighbours, pairs of pairs and so on.
 static void reduce_task(void *context, int task, int worker)
 {
   const Dwconv *p = context;
   (void)worker;
   const int64_t size = (int64_t)p->s->kh * p->s->kw * p->c, from = (int64_t)task * REDUCE;
-  const int64_t n = min64(REDUCE, size - from), chunks = ceil_div(p->rows, p->rows_per_task);
-  for (int64_t step = 1; step < chunks; step *= 2) {
-    for (int64_t chunk = 0; chunk + step < chunks; chunk += 2 * step) {
-      float *a = p->partials + chunk * size + from;
-      const float *b = a + step * size;
-      for (int64_t i = 0; i < n; ++i)
-        a[i] += b[i];
-    }
-  }
-  const float *sum = chunks > 0 ? p->partials : NULL;
-  for (int64_t i = 0; i < n; ++i)
-    p->dst[from + i] = (sum ? sum[from + i] : 0) + (p->accumulate ? p->dst[from + i] : 0);
+  const int64_t chunks = ceil_div(p->rows, p->rows_per_task);
+  chunks_reduce(p->partials + from, size, chunks, min64(REDUCE, size - from), p->accumulate,
+                     p->dst + from);
 }
 
 // --- interface ---
@@ -283,8 +301,11 @@ static size_t lay_out(Dwconv *p, Way way, char *scratch, int threads)
   }
   p->zeros = (float *)take(&at, (size_t)p->c * sizeof(float));
   if (way == FILTER_GRAD)
-    p->partials = (float *)take(&at, (size_t)(ceil_div(p->rows, p->rows_per_task) * s->kh * s->kw *
-                                              p->c) * sizeof(float));
+  {
+    const size_t chunks = (size_t)(ceil_div(p->rows, p->rows_per_task) * p->c) * sizeof(float);
+    p->partials = (float *)take(&at, chunks * (size_t)s->kh * (size_t)s->kw);
+    p->bias_partials = (float *)take(&at, chunks);
+  }
   p->row_buffers = at;
   size_t columns = (size_t)(s->iw > s->ow ? s->iw : s->ow);
   p->row_bytes =
@@ -341,10 +362,13 @@ static void run(Dwconv *p, Way way, void *scratch, Pool *pool)
            way == FILTER_GRAD ? filter_task : rows_task, p);
   if (way == FILTER_GRAD)
     pool_run(pool, (int)ceil_div((int64_t)s->kh * s->kw * p->c, REDUCE), reduce_task, p);
+  if (p->db)
+    chunks_reduce(p->bias_partials, p->c, ceil_div(p->rows, p->rows_per_task), p->c,
+                       p->accumulate, p->db);
 }
 
 static void forward(const ConvShape *s, const float *x, const float *w, const float *bias,
-                    float *y, void *scratch, Pool *pool)
+                    const float *add, float *y, void *scratch, Pool *pool)
 {
   if (is_empty(s, FORWARD))
     return;
@@ -352,12 +376,13 @@ static void forward(const ConvShape *s, const float *x, const float *w, const fl
   p.src = x;
   p.w = w;
   p.bias = bias;
+  p.add = add;
   p.dst = y;
   run(&p, FORWARD, scratch, pool);
 }
 
-static void input_grad(const ConvShape *s, const float *dy, const float *w, float *dx,
-                       bool accumulate, void *scratch, Pool *pool)
+static void input_grad(const ConvShape *s, const float *dy, const float *w, const float *add,
+                       const float *mask, float *dx, void *scratch, Pool *pool)
 {
   if (is_empty(s, INPUT_GRAD))
     return;
@@ -365,11 +390,12 @@ static void input_grad(const ConvShape *s, const float *dy, const float *w, floa
   p.src = dy;
   p.w = w;
   p.dst = dx;
-  p.accumulate = accumulate;
+  p.add = add;
+  p.mask = mask;
   run(&p, INPUT_GRAD, scratch, pool);
 }
 
-static void filter_grad(const ConvShape *s, const float *x, const float *dy, float *dw,
+static void filter_grad(const ConvShape *s, const float *x, const float *dy, float *dw, float *db,
                         bool accumulate, void *scratch, Pool *pool)
 {
   if (is_empty(s, FILTER_GRAD))
@@ -378,6 +404,7 @@ static void filter_grad(const ConvShape *s, const float *x, const float *dy, flo
   p.src = x;
   p.dy = dy;
   p.dst = dw;
+  p.db = db;
   p.accumulate = accumulate;
   run(&p, FILTER_GRAD, scratch, pool);
 }

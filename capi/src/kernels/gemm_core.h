@@ -33,11 +33,26 @@ typedef struct {
   const float *b_last;
   // Row i of C: n floats at c[i].
   float *const *c;
-  bool accumulate;   // add to C
+  // Before it is stored, a sum is added to, and then masked or activated. What is added, and the
+  // mask, have the layout of C and stand so many bytes behind it (0: C itself).
+  bool accumulate, is_masked;
+  intptr_t add_offset, mask_offset;
   bool is_streamed;  // store past the caches: rows of C are aligned to vectors
   const float *bias; // [n], or NULL
-  KernelAct act;
+  KernelAct act;     // masked: a clamp, whose results are the mask
 } CoreBlock;
+
+// What stands `offset` bytes behind p, in a buffer of the same layout.
+SIMD_INLINE const float *core_beside(const float *p, intptr_t offset)
+{
+  return (const float *)((uintptr_t)p + (uintptr_t)offset);
+}
+
+// The offset with which core_beside() leads from `to` to `from`.
+static inline intptr_t core_offset(const float *from, const float *to)
+{
+  return (intptr_t)((uintptr_t)from - (uintptr_t)to);
+}
 
 // Height of the strips that m rows are cut into; the last one may be lower.
 SIMD_INLINE int64_t core_strip_rows(int64_t m)

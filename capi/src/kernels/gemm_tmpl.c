@@ -34,12 +34,15 @@ static __attribute__((noinline)) void finish_tile(const Tile *t, int rows, const
     for (int j = 0; j < t->width; ++j) {
       float v = sums[j];
       if (q->accumulate)
-        v += c[j];
+        v += core_beside(c, q->add_offset)[j];
       if (q->bias)
         v += q->bias[t->column + j];
-      c[j] = v;
+      c[j] = q->is_masked ? simd_gate1(core_beside(c, q->mask_offset)[j], simd_act_lo(q->act),
+                                       simd_act_hi(q->act), v)
+                          : v;
     }
-    vm_activate(q->act, c, t->width);
+    if (!q->is_masked)
+      vm_activate(q->act, c, t->width);
   }
 }
 
@@ -91,7 +94,8 @@ SIMD_INLINE void compute_tile(const Tile *t, const int rows, const int vectors)
     for (int i = 0; i < rows; ++i)
       SIMD_UNROLL
       for (int v = 0; v < vectors; ++v)
-        acc[i][v] += simd_load(t->c[i] + t->column + v * SIMD_LANES);
+        acc[i][v] +=
+          simd_load(core_beside(t->c[i] + t->column + v * SIMD_LANES, q->add_offset));
   }
   if (q->bias) {
     SIMD_UNROLL
@@ -102,7 +106,16 @@ SIMD_INLINE void compute_tile(const Tile *t, const int rows, const int vectors)
         acc[i][v] += bias;
     }
   }
-  if (q->act != KACT_NONE) {
+  if (q->is_masked) {
+    Vec lo = simd_splat(simd_act_lo(q->act)), hi = simd_splat(simd_act_hi(q->act));
+    SIMD_UNROLL
+    for (int i = 0; i < rows; ++i)
+      SIMD_UNROLL
+      for (int v = 0; v < vectors; ++v) {
+        const float *y = t->c[i] + t->column + v * SIMD_LANES;
+        acc[i][v] = simd_gate(simd_load(core_beside(y, q->mask_offset)), lo, hi, acc[i][v]);
+      }
+  } else if (q->act != KACT_NONE) {
     Vec lo = simd_splat(simd_act_lo(q->act)), hi = simd_splat(simd_act_hi(q->act));
     SIMD_UNROLL
     for (int i = 0; i < rows; ++i)

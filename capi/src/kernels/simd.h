@@ -108,6 +108,19 @@ static inline float simd_act_hi(KernelAct act)
   return act == KACT_RELU6 ? 6 : act == KACT_RELU_N1_TO_1 ? 1 : INFINITY;
 }
 
+// g where lo < v < hi, else 0; a NaN of v comes out. With the bounds of a clamp this is its
+// gradient, taken from its result v.
+SIMD_INLINE Vec simd_gate(Vec v, Vec lo, Vec hi, Vec g)
+{
+  const VecMask is_open = (v > lo) & (v < hi), is_nan = v != v;
+  return (Vec)(((VecMask)g & is_open) | ((VecMask)v & is_nan));
+}
+
+static inline float simd_gate1(float v, float lo, float hi, float g)
+{
+  return v != v ? v : v > lo && v < hi ? g : 0;
+}
+
 // dst[i][j] = src[j][i] for 4 x 4 elements; rows of src and dst are so far apart.
 SIMD_INLINE void simd_transpose4(const float *src, int64_t src_step, float *dst, int64_t dst_step)
 {

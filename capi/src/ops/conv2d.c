@@ -63,11 +63,10 @@ static Status grad(Grad *g)
 
 const OpDef conv2d_ops[] = {
   {.name = "CONV_2D", .code = 3, .options = 1, .min_in = 2, .max_in = 3, .n_out = 1,
-   .flags = OP_FUSES_ACT, .optional = 1u << 2, .params = 1u << 1 | 1u << 2,
+   .flags = OP_FUSES_ACT | OP_ACCUMULATES | OP_ADDS_APART, .optional = 1u << 2, .params = 1u << 1 | 1u << 2,
    .attr_bytes = sizeof(WindowAttr), .parse = parse, .infer = infer, .merge = merge_outer,
    .bind = bind, .grad = grad},
-  CONVOLUTION_GRAD("CONV_2D_INPUT_GRAD", input_grad),
-  CONVOLUTION_GRAD("CONV_2D_FILTER_GRAD", filter_grad),
+  CONVOLUTION_GRADS("CONV_2D"),
   END_OPS};
 
 #define CONV(SAME, SH, SW, DH, DW)                                                                 \

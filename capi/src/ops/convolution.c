@@ -42,13 +42,13 @@ static Args *make_args(Bind *b, const ConvFamily *f, int x_operand, int w_operan
 static void run(const void *args, const Call *c)
 {
   const Args *a = args;
-  a->k->forward(&a->s, c->p[0], c->p[1], c->p[2], c->p[3], c->scratch, c->pool);
+  a->k->forward(&a->s, c->p[0], c->p[1], c->p[2], c->add, c->p[3], c->scratch, c->pool);
 }
 
 static void run_no_bias(const void *args, const Call *c)
 {
   const Args *a = args;
-  a->k->forward(&a->s, c->p[0], c->p[1], NULL, c->p[2], c->scratch, c->pool);
+  a->k->forward(&a->s, c->p[0], c->p[1], NULL, c->add, c->p[2], c->scratch, c->pool);
 }
 
 Status convolution_bind(Bind *b, const ConvFamily *f)
@@ -65,7 +65,13 @@ Status convolution_bind(Bind *b, const ConvFamily *f)
 static void run_input_grad(const void *args, const Call *c)
 {
   const Args *a = args;
-  a->k->input_grad(&a->s, c->p[0], c->p[1], c->p[3], c->accumulate, c->scratch, c->pool);
+  a->k->input_grad(&a->s, c->p[0], c->p[1], c->add, NULL, c->p[3], c->scratch, c->pool);
+}
+
+static void run_masked_input_grad(const void *args, const Call *c)
+{
+  const Args *a = args;
+  a->k->input_grad(&a->s, c->p[0], c->p[1], c->add, c->p[3], c->p[4], c->scratch, c->pool);
 }
 
 Status convolution_bind_input_grad(Bind *b, const ConvFamily *f)
@@ -73,15 +79,23 @@ Status convolution_bind_input_grad(Bind *b, const ConvFamily *f)
   Args *a = make_args(b, f, 2, 1);
   if (!a)
     return diag_oom(b->diag);
+  const bool is_masked = b->node->n_in > 3;
+  a->s.act = is_masked ? kernel_act(b->node->act) : KACT_NONE;
   b->scratch = a->k->input_grad_scratch(&a->s, b->threads);
-  b->run = run_input_grad;
+  b->run = is_masked ? run_masked_input_grad : run_input_grad;
   return ST_OK;
 }
 
 static void run_filter_grad(const void *args, const Call *c)
 {
   const Args *a = args;
-  a->k->filter_grad(&a->s, c->p[1], c->p[0], c->p[3], c->accumulate, c->scratch, c->pool);
+  a->k->filter_grad(&a->s, c->p[1], c->p[0], c->p[3], NULL, c->accumulate, c->scratch, c->pool);
+}
+
+static void run_filter_and_bias_grad(const void *args, const Call *c)
+{
+  const Args *a = args;
+  a->k->filter_grad(&a->s, c->p[1], c->p[0], c->p[4], c->p[5], c->accumulate, c->scratch, c->pool);
 }
 
 Status convolution_bind_filter_grad(Bind *b, const ConvFamily *f)
@@ -90,7 +104,7 @@ Status convolution_bind_filter_grad(Bind *b, const ConvFamily *f)
   if (!a)
     return diag_oom(b->diag);
   b->scratch = a->k->filter_grad_scratch(&a->s, b->threads);
-  b->run = run_filter_grad;
+  b->run = b->node->n_in > 3 ? run_filter_and_bias_grad : run_filter_grad;
   return ST_OK;
 }
 
@@ -100,6 +114,16 @@ Status convolution_grad(Grad *g, const ConvFamily *f)
   int32_t dy = grad_out(g, 0);
   if (grad_wants(g, 0))
     grad_give(g, 0, grad_node(g, f->input_grad, n->attr, 3, (int32_t[]){dy, n->in[1], n->in[0]}));
+  // Both at once, unless samples share only one of them: then only one is a sum over samples.
+  if (grad_wants(g, 1) && grad_wants(g, 2) &&
+      grad_tensor(g, n->in[1])->batched == grad_tensor(g, n->in[2])->batched) {
+    int32_t both[2];
+    grad_nodes(g, f->filter_grad, n->attr, 4, (int32_t[]){dy, n->in[0], n->in[1], n->in[2]}, 2,
+               both);
+    grad_give(g, 1, both[0]);
+    grad_give(g, 2, both[1]);
+    return ST_OK;
+  }
   if (grad_wants(g, 1))
     grad_give(g, 1, grad_node(g, f->filter_grad, n->attr, 3, (int32_t[]){dy, n->in[0], n->in[1]}));
   bias_grad(g, 2, dy);
@@ -108,10 +132,12 @@ Status convolution_grad(Grad *g, const ConvFamily *f)
 
 Status convolution_infer_grad(Infer *f)
 {
-  const Tensor *like = infer_in(f, 2);
-  TRY(infer_out(f, 0, DT_F32, like->shape));
-  if (!like->batched)
-    infer_unbatched(f, 0);
+  for (int i = 0; i < f->node->n_out; ++i) {
+    const Tensor *like = infer_in(f, 2 + i);
+    TRY(infer_out(f, i, DT_F32, like->shape));
+    if (!like->batched)
+      infer_unbatched(f, i);
+  }
   return ST_OK;
 }
 
@@ -124,5 +150,5 @@ bool convolution_merge_input_grad(const Graph *g, const Node *n)
 bool convolution_merge_filter_grad(const Graph *g, const Node *n)
 {
   return g->tensors[n->in[0]].batched && g->tensors[n->in[1]].batched &&
-         !g->tensors[n->in[2]].batched;
+         !g->tensors[n->in[2]].batched && (n->n_in < 4 || !g->tensors[n->in[3]].batched);
 }

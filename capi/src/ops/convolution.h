@@ -25,17 +25,20 @@ Status convolution_bind_input_grad(Bind *b, const ConvFamily *f) MUST_USE;
 Status convolution_bind_filter_grad(Bind *b, const ConvFamily *f) MUST_USE;
 Status convolution_grad(Grad *g, const ConvFamily *f) MUST_USE;
 
-// The gradient operators: INPUT_GRAD(dy, w, x) -> dx and FILTER_GRAD(dy, x, w) -> dw. The last
-// operand only lends its shape.
+// The gradient operators: INPUT_GRAD(dy, w, x[, mask]) -> dx and FILTER_GRAD(dy, x, w[, bias]) -> dw[, db].
+// x there, w and bias here only lend their shapes; mask: see OP_MASKS.
 Status convolution_infer_grad(Infer *f) MUST_USE;
 bool convolution_merge_input_grad(const Graph *g, const Node *n);
 bool convolution_merge_filter_grad(const Graph *g, const Node *n);
 
-#define CONVOLUTION_GRAD(NAME, which)                                                              \
+#define CONVOLUTION_GRAD(NAME, which, FLAGS, UNREAD)                                               \
   {                                                                                                \
-    .name = NAME, .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES, .shape_only = 1u << 2,         \
-    .attr_bytes = sizeof(WindowAttr), .infer = convolution_infer_grad,                             \
+    .name = NAME, .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES | (FLAGS),                      \
+    .shape_only = UNREAD, .attr_bytes = sizeof(WindowAttr), .infer = convolution_infer_grad,       \
     .merge = convolution_merge_##which, .bind = bind_##which                                       \
   }
+#define CONVOLUTION_GRADS(NAME)                                                                    \
+  CONVOLUTION_GRAD(NAME "_INPUT_GRAD", input_grad, OP_ADDS_APART | OP_MASKS, 1u << 2),             \
+  CONVOLUTION_GRAD(NAME "_FILTER_GRAD", filter_grad, 0, 1u << 2 | 1u << 3)
 
 #endif

@@ -62,11 +62,10 @@ static Status grad(Grad *g)
 
 const OpDef depthwise_ops[] = {
   {.name = "DEPTHWISE_CONV_2D", .code = 4, .options = 2, .min_in = 2, .max_in = 3, .n_out = 1,
-   .flags = OP_FUSES_ACT, .optional = 1u << 2, .params = 1u << 1 | 1u << 2,
+   .flags = OP_FUSES_ACT | OP_ACCUMULATES | OP_ADDS_APART, .optional = 1u << 2, .params = 1u << 1 | 1u << 2,
    .attr_bytes = sizeof(WindowAttr), .parse = parse, .infer = infer, .merge = merge_outer,
    .bind = bind, .grad = grad},
-  CONVOLUTION_GRAD("DEPTHWISE_CONV_2D_INPUT_GRAD", input_grad),
-  CONVOLUTION_GRAD("DEPTHWISE_CONV_2D_FILTER_GRAD", filter_grad),
+  CONVOLUTION_GRADS("DEPTHWISE_CONV_2D"),
   END_OPS};
 
 #define CONV(SAME, SH, SW, DH, DW)                                                                 \

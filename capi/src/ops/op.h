@@ -19,6 +19,9 @@ typedef enum {
   OP_ALIAS = 1 << 3,       // output 0 is input 0 under another shape: no kernel, no memory
   OP_EFFECT = 1 << 4,      // kept although nobody reads its outputs (updates)
   OP_NO_FOLD = 1 << 5,     // not evaluated at compile time even where all inputs are constant
+  OP_ADDS_APART = 1 << 6,  // with OP_ACCUMULATES: what is added may stand elsewhere (Call.add)
+  OP_MASKS = 1 << 7,       // takes the result of a clamp as one more input at the end, Node.act being
+                           // that clamp: output 0 is then multiplied by its derivative
 } OpFlags;
 
 // ---- running ----
@@ -35,6 +38,7 @@ typedef struct {
   void *const *p;     // inputs, then outputs; NULL for an absent operand
   void *scratch;      // Bind.scratch bytes, aligned to 64
   bool accumulate;    // add to output 0 instead of overwriting it
+  const void *add;    // OP_ADDS_APART: what to add to output 0, of its layout; NULL: nothing
   Pool *pool;
   const Hyper *hyper;
 } Call;
@@ -102,6 +106,9 @@ bool grad_wants(const Grad *g, int i);
 // failure, which the engine reports: grad functions need not check (an operand of -1 that came
 // from a failed call stops the following ones). attr has the operator's attr_bytes and is copied.
 int32_t grad_node(Grad *g, const char *op_name, const void *attr, int n_in, const int32_t *in);
+// The same for an operator with several outputs: out[n_out] receives them.
+void grad_nodes(Grad *g, const char *op_name, const void *attr, int n_in, const int32_t *in,
+                int n_out, int32_t *out);
 // Hands in t as a contribution to the gradient of input i. It may be any tensor of that shape, also
 // the incoming gradient itself; contributions are summed, and a batched contribution to an input
 // that is not batched is summed over samples.
