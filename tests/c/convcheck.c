@@ -110,8 +110,16 @@ void convcheck_shape(Check *c, const ConvKernels *k, const ConvShape *s, int64_t
     float *dx = check_output(c, n_x, in_place ? add_dx : NULL);
     float *dw = check_output(c, n_w, accumulate ? old_dw : NULL);
     float *sums = has_bias ? check_output(c, s->oc, accumulate ? old_db : NULL) : NULL;
-    k->forward(s, r.x, r.w, bias, in_place ? y : add_y, y,
-               check_scratch(c, k->forward_scratch(s, threads)), pool);
+    ConvShape forward = *s;
+    const float *w = r.w;
+    if (p % 2 == 1 && k->packed_bytes(s) > 0) {
+      void *packed = check_scratch(c, k->packed_bytes(s));
+      k->pack(s, r.w, packed);
+      forward.is_packed = true;
+      w = packed;
+    }
+    k->forward(&forward, r.x, w, bias, in_place ? y : add_y, y,
+               check_scratch(c, k->forward_scratch(&forward, threads)), pool);
     k->input_grad(s, r.dy, r.w, in_place ? dx : add_dx, mask, dx,
                   check_scratch(c, k->input_grad_scratch(s, threads)), pool);
     k->filter_grad(s, r.x, r.dy, dw, sums, accumulate,

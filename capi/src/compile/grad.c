@@ -171,6 +171,17 @@ static int32_t sum_to(Grad *e, int32_t t, const Tensor *target)
   return grad_node(e, "SUM_TO", &attr, 1, &t);
 }
 
+static void give(Grad *e, int32_t target, int32_t t)
+{
+  if (e->status != ST_OK || t < 0)
+    return;
+  if (e->g->tensors[t].batched && !e->g->tensors[target].batched)
+    t = sum_to(e, t, &e->g->tensors[target]);
+  if (t < 0)
+    return;
+  e->gradient[target] = e->gradient[target] < 0 ? t : sum(e, e->gradient[target], t);
+}
+
 void grad_give(Grad *e, int i, int32_t t)
 {
   if (e->status != ST_OK || t < 0 || !grad_wants(e, i))
@@ -182,11 +193,7 @@ void grad_give(Grad *e, int i, int32_t t)
                       shape_text(&e->g->tensors[target].shape).text));
     return;
   }
-  if (e->g->tensors[t].batched && !e->g->tensors[target].batched)
-    t = sum_to(e, t, &e->g->tensors[target]);
-  if (t < 0)
-    return;
-  e->gradient[target] = e->gradient[target] < 0 ? t : sum(e, e->gradient[target], t);
+  give(e, target, t);
 }
 
 void grad_give_reduced(Grad *e, int i, int32_t t)
@@ -209,6 +216,7 @@ static void mark_needs(Grad *e)
     bool any = false;
     for (int k = 0; k < g->nodes[i].n_in; ++k)
       any = any || (g->nodes[i].in[k] >= 0 && e->needs[g->nodes[i].in[k]]);
+    any = any || (g->nodes[i].acc >= 0 && e->needs[g->nodes[i].acc]);
     for (int k = 0; k < g->nodes[i].n_out; ++k)
       e->needs[g->nodes[i].out[k]] = any && g->tensors[g->nodes[i].out[k]].dtype == DT_F32;
   }
@@ -385,7 +393,8 @@ static Status mask_activation(Grad *e)
 static Status differentiate(Grad *e)
 {
   const Node *n = &e->node;
-  bool reached = false, wanted = false;
+  const bool adds = n->acc >= 0 && e->needs[n->acc]; // what the kernel adds to its result
+  bool reached = false, wanted = adds;
   for (int k = 0; k < n->n_out; ++k)
     reached = reached || e->gradient[n->out[k]] >= 0;
   for (int k = 0; k < n->n_in; ++k)
@@ -397,6 +406,8 @@ static Status differentiate(Grad *e)
                      n->op->no_grad ? n->op->no_grad : "");
   TRY(mask_activation(e));
   TRY(n->op->grad(e));
+  if (adds)
+    give(e, n->acc, e->gradient[n->out[0]]);
   return e->status;
 }
 

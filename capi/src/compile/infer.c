@@ -35,7 +35,7 @@ static Status fold(Graph *g, Node *n, Diag *d)
     return ST_OK;
   }
   Selected s;
-  TRY(select_kernel(g, n, 1, 1, g->arena, &s, d));
+  TRY(select_kernel(g, n, &(SelectTarget){.samples = 1, .threads = 1}, g->arena, &s, d));
   void **p = arena_array(g->arena, (size_t)(n->n_in + n->n_out), sizeof *p);
   if (!p)
     return diag_oom(d);

@@ -12,7 +12,7 @@ static bool touches_samples(const Graph *g, const Node *n)
   return false;
 }
 
-Status select_kernel(const Graph *g, const Node *n, int32_t samples, int threads, Arena *arena,
+Status select_kernel(const Graph *g, const Node *n, const SelectTarget *target, Arena *arena,
                      Selected *out, Diag *d)
 {
   *out = (Selected){.loops = 1};
@@ -24,11 +24,12 @@ Status select_kernel(const Graph *g, const Node *n, int32_t samples, int threads
             .node = n,
             .diag = d,
             .arena = arena,
-            .n = merged ? samples : 1,
-            .threads = threads};
+            .n = merged ? target->samples : 1,
+            .threads = target->threads,
+            .constants_stay = target->constants_stay};
   if (!n->op->bind)
     return bind_fail(&b, "this operator has no kernel");
   TRY(n->op->bind(&b));
-  *out = (Selected){b.run, b.args, b.scratch, batched && !merged ? samples : 1};
+  *out = (Selected){b.run, b.args, b.scratch, batched && !merged ? target->samples : 1};
   return ST_OK;
 }

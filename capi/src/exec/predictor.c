@@ -32,6 +32,7 @@ static Status build(Predictor *p, const Graph *model, const Shape *shapes, Diag 
   ProgramRequest r = {.graph = g,
                       .samples = 1,
                       .threads = pool_threads(p->pool),
+                      .constants_stay = true,
                       .n_forward = g->n_nodes};
   TRY(program_build(&r, &p->program, d));
   p->block = mem_alloc(program_bytes(p->program));

@@ -113,12 +113,13 @@ static Status build(Program *p, const ProgramRequest *r, Diag *d)
   p->samples = r->samples;
   Arena temporary = {0};
   Status s = ST_OK;
+  const SelectTarget target = {r->samples, r->threads, r->constants_stay};
   Selected *selected = arena_array(&temporary, g->n_nodes, sizeof *selected);
   size_t *scratch = arena_array(&temporary, g->n_nodes, sizeof *scratch);
   if (!selected || !scratch)
     s = diag_oom(d);
   for (size_t i = 0; s == ST_OK && i < g->n_nodes; ++i) {
-    s = select_kernel(g, &g->nodes[i], r->samples, r->threads, &p->arena, &selected[i], d);
+    s = select_kernel(g, &g->nodes[i], &target, &p->arena, &selected[i], d);
     scratch[i] = selected[i].scratch;
   }
   PlanRequest request = {.samples = r->samples,

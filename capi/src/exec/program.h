@@ -11,6 +11,7 @@ typedef struct {
   const Graph *graph;
   int32_t samples;
   int threads;
+  bool constants_stay;        // see SelectTarget
   size_t n_forward;           // see PlanRequest
   const int32_t *keep;
   size_t n_keep;

@@ -63,21 +63,50 @@ static SweepWork sweep_lay_out_work(const Sweep *p, char *scratch, size_t *bytes
   return w;
 }
 
+// Of the filters of one round.
+static size_t sweep_packed_bytes(const Sweep *p)
+{
+  const ConvShape *s = p->s;
+  return (size_t)(s->groups * s->kh * s->kw * p->k_c * p->n_pad) * sizeof(float);
+}
+
+static void sweep_lay_out_taps(Sweep *p, char **at)
+{
+  TapAxis *const axes[] = {&p->y, &p->x};
+  for (int i = 0; i < 2; ++i) {
+    size_t taps = (size_t)(i == 0 ? p->s->kh : p->s->kw) * sizeof(int32_t);
+    axes[i]->classes = core_take(at, (size_t)axes[i]->n_classes * sizeof(TapClass));
+    axes[i]->tap = core_take(at, taps);
+    axes[i]->offset = core_take(at, taps);
+  }
+}
+
+static size_t sweep_taps_bytes(Sweep *p)
+{
+  char *at = NULL;
+  sweep_lay_out_taps(p, &at);
+  return (size_t)(at - (char *)NULL);
+}
+
+static void sweep_fill_taps(Sweep *p)
+{
+  const ConvShape *s = p->s;
+  taps_fill(&p->y, p->forward, p->dst_h, s->kh, s->sh, s->dh, s->pt);
+  taps_fill(&p->x, p->forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
+}
+
+static bool sweep_is_packed(const Sweep *p)
+{
+  return p->forward && p->s->is_packed;
+}
+
 // Places everything in scratch (NULL: only measures) for so many threads.
 static size_t sweep_lay_out(Sweep *p, char *scratch, int threads)
 {
-  const ConvShape *s = p->s;
   char *at = scratch;
-  TapAxis *const axes[] = {&p->y, &p->x};
-  for (int i = 0; i < 2; ++i) {
-    size_t taps = (size_t)(i == 0 ? s->kh : s->kw) * sizeof(int32_t);
-    axes[i]->classes = core_take(&at, (size_t)axes[i]->n_classes * sizeof(TapClass));
-    axes[i]->tap = core_take(&at, taps);
-    axes[i]->offset = core_take(&at, taps);
-  }
-  int64_t taps = (int64_t)s->kh * s->kw;
-  p->packed = core_take(&at, (size_t)(s->groups * taps * p->k_c * p->n_pad) * sizeof(float));
-  int64_t longest = p->is_joined ? s->kw * p->k_c : p->k_c;
+  sweep_lay_out_taps(p, &at);
+  p->packed = core_take(&at, sweep_is_packed(p) ? 0 : sweep_packed_bytes(p));
+  int64_t longest = p->is_joined ? p->s->kw * p->k_c : p->k_c;
   p->zeros = core_take(&at, (size_t)longest * sizeof(float));
   p->workers = at;
   return (size_t)(at - scratch) + p->worker_bytes * (size_t)(threads < 1 ? 1 : threads);
@@ -342,8 +371,9 @@ static void sweep_run(Sweep *p, char *scratch, Pool *pool)
 {
   const ConvShape *s = p->s;
   sweep_lay_out(p, scratch, pool_threads(pool));
-  taps_fill(&p->y, p->forward, p->dst_h, s->kh, s->sh, s->dh, s->pt);
-  taps_fill(&p->x, p->forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
+  sweep_fill_taps(p);
+  if (sweep_is_packed(p))
+    p->packed = (float *)(uintptr_t)p->w;
   simd_zero(p->zeros, p->is_joined ? s->kw * p->k_c : p->k_c);
   const int64_t results = (int64_t)s->n * p->dst_h * p->dst_w * p->dst_c;
   p->is_streamed = results >= SWEEP_STREAM && (uintptr_t)p->dst % 64 == 0 &&
@@ -353,7 +383,8 @@ static void sweep_run(Sweep *p, char *scratch, Pool *pool)
     pool = NULL;
   for (p->col0 = 0; p->col0 < p->n_c; p->col0 += p->n_pad) {
     p->n_cols = core_min(p->n_pad, p->n_c - p->col0);
-    pool_run(pool, (int)(s->groups * core_ceil(p->n_cols, CORE_COLS)), sweep_pack_task, p);
+    if (!sweep_is_packed(p))
+      pool_run(pool, (int)(s->groups * core_ceil(p->n_cols, CORE_COLS)), sweep_pack_task, p);
     int64_t tasks = 0;
     for (int32_t i = 0; i < p->y.n_classes; ++i)
       for (int32_t j = 0; j < p->x.n_classes; ++j)

@@ -408,6 +408,27 @@ static size_t input_grad_scratch(const ConvShape *s, int threads)
   return scratch_of(s, threads, false);
 }
 
+// Filters of one round; behind them the taps, which packing needs.
+static size_t packed_bytes(const ConvShape *s)
+{
+  if (!has_result(s, true))
+    return 0;
+  Sweep p = sweep_plan(s, true);
+  return p.n_pad < p.n_c ? 0 : core_aligned(sweep_packed_bytes(&p)) + sweep_taps_bytes(&p);
+}
+
+static void pack(const ConvShape *s, const float *w, void *packed)
+{
+  Sweep p = sweep_plan(s, true);
+  char *taps = (char *)packed + core_aligned(sweep_packed_bytes(&p));
+  sweep_lay_out_taps(&p, &taps);
+  sweep_fill_taps(&p);
+  p.w = w;
+  p.packed = packed;
+  p.n_cols = p.n_c;
+  pool_run(NULL, (int)(s->groups * core_ceil(p.n_cols, CORE_COLS)), sweep_pack_task, &p);
+}
+
 static void forward(const ConvShape *s, const float *x, const float *w, const float *bias,
                     const float *add, float *y, void *scratch, Pool *pool)
 {
@@ -438,6 +459,8 @@ static void input_grad(const ConvShape *s, const float *dy, const float *w, cons
 
 extern const ConvKernels KERNEL_TABLE(conv);
 const ConvKernels KERNEL_TABLE(conv) = {
+  .packed_bytes = packed_bytes,
+  .pack = pack,
   .forward_scratch = forward_scratch,
   .forward = forward,
   .input_grad_scratch = input_grad_scratch,

@@ -367,6 +367,12 @@ static void run(Dwconv *p, Way way, void *scratch, Pool *pool)
                        p->accumulate, p->db);
 }
 
+static size_t packed_bytes(const ConvShape *s)
+{
+  (void)s;
+  return 0;
+}
+
 static void forward(const ConvShape *s, const float *x, const float *w, const float *bias,
                     const float *add, float *y, void *scratch, Pool *pool)
 {
@@ -411,6 +417,7 @@ static void filter_grad(const ConvShape *s, const float *x, const float *dy, flo
 
 extern const ConvKernels KERNEL_TABLE(dwconv);
 const ConvKernels KERNEL_TABLE(dwconv) = {
+  .packed_bytes = packed_bytes,
   .forward_scratch = forward_scratch,
   .forward = forward,
   .input_grad_scratch = input_grad_scratch,

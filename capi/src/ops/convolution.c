@@ -6,6 +6,7 @@
 typedef struct {
   ConvShape s;
   const ConvKernels *k;
+  const float *packed; // filters as the kernel wants them, or NULL
 } Args;
 
 Status convolution_parse(const FbTable *options, int act_field, WindowAttr *w, int *act, Diag *d)
@@ -39,16 +40,36 @@ static Args *make_args(Bind *b, const ConvFamily *f, int x_operand, int w_operan
   return a;
 }
 
+static const float *filter_of(const Args *a, const Call *c)
+{
+  return a->packed ? a->packed : c->p[1];
+}
+
 static void run(const void *args, const Call *c)
 {
   const Args *a = args;
-  a->k->forward(&a->s, c->p[0], c->p[1], c->p[2], c->add, c->p[3], c->scratch, c->pool);
+  a->k->forward(&a->s, c->p[0], filter_of(a, c), c->p[2], c->add, c->p[3], c->scratch, c->pool);
 }
 
 static void run_no_bias(const void *args, const Call *c)
 {
   const Args *a = args;
-  a->k->forward(&a->s, c->p[0], c->p[1], NULL, c->add, c->p[2], c->scratch, c->pool);
+  a->k->forward(&a->s, c->p[0], filter_of(a, c), NULL, c->add, c->p[2], c->scratch, c->pool);
+}
+
+static Status prepare_filter(Bind *b, Args *a)
+{
+  const float *w = bind_constant(b, 1);
+  const size_t bytes = w ? a->k->packed_bytes(&a->s) : 0;
+  if (!bytes)
+    return ST_OK;
+  float *packed = bind_memory(b, bytes);
+  if (!packed)
+    return diag_oom(b->diag);
+  a->k->pack(&a->s, w, packed);
+  a->packed = packed;
+  a->s.is_packed = true;
+  return ST_OK;
 }
 
 Status convolution_bind(Bind *b, const ConvFamily *f)
@@ -57,6 +78,7 @@ Status convolution_bind(Bind *b, const ConvFamily *f)
   if (!a)
     return diag_oom(b->diag);
   a->s.act = kernel_act(b->node->act);
+  TRY(prepare_filter(b, a));
   b->scratch = a->k->forward_scratch(&a->s, b->threads);
   b->run = b->node->n_in > 2 ? run : run_no_bias;
   return ST_OK;

@@ -167,6 +167,19 @@ void *bind_args(Bind *b, size_t bytes)
   return p;
 }
 
+void *bind_memory(Bind *b, size_t bytes)
+{
+  enum { ALIGNMENT = 64 };
+  uint8_t *p = bytes <= SIZE_MAX - ALIGNMENT ? arena_alloc(b->arena, bytes + ALIGNMENT) : NULL;
+  return p ? p + (-(uintptr_t)p & (ALIGNMENT - 1)) : NULL;
+}
+
+const void *bind_constant(const Bind *b, int i)
+{
+  const Tensor *t = &b->g->tensors[b->node->in[i]];
+  return b->constants_stay && t->kind == TK_CONST ? t->data : NULL;
+}
+
 Status bind_fail(const Bind *b, const char *format, ...)
 {
   char text[512];

@@ -74,6 +74,7 @@ typedef struct {
   Arena *arena;   // for args; lives as long as the kernel may run
   int32_t n;      // samples of one call: the step's batch where merged, else 1
   int32_t threads;
+  bool constants_stay; // constants keep their bytes while the kernel may run: it may prepare them
   // results
   KernelFn run;
   const void *args;
@@ -87,6 +88,10 @@ Shape bind_out(const Bind *b, int i);
 DType bind_type(const Bind *b, int i);
 // Zeroed args in the arena; NULL when memory is short (then return diag_oom(b->diag)).
 void *bind_args(Bind *b, size_t bytes);
+// Memory that lives as long as the args, aligned to 64 bytes; NULL when memory is short.
+void *bind_memory(Bind *b, size_t bytes);
+// The bytes of input i where it is a constant that stays, else NULL.
+const void *bind_constant(const Bind *b, int i);
 Status bind_fail(const Bind *b, const char *format, ...) PRINTF_LIKE(2, 3) MUST_USE;
 
 // ---- differentiating ----
