@@ -25,3 +25,17 @@ void graph_keep_nodes(Graph *g, const bool *keep)
   }
   g->n_nodes = kept;
 }
+
+void graph_count_readers(const Graph *g, int32_t *readers)
+{
+  for (size_t i = 0; i < g->n_nodes; ++i) {
+    const Node *n = &g->nodes[i];
+    for (int k = 0; k < n->n_in; ++k)
+      if (n->in[k] >= 0)
+        ++readers[n->in[k]];
+    if (n->acc >= 0)
+      ++readers[n->acc];
+  }
+  for (int i = 0; i < g->n_outputs; ++i)
+    ++readers[g->outputs[i]];
+}

@@ -15,5 +15,7 @@ Status passes_run(Graph *g, Diag *d) MUST_USE;
 
 // Keeps the nodes with keep[i], in order, and renumbers producers. Shared by passes.
 void graph_keep_nodes(Graph *g, const bool *keep);
+// readers[n_tensors], zeroed: how often nodes read each tensor; being a graph output counts too.
+void graph_count_readers(const Graph *g, int32_t *readers);
 
 #endif

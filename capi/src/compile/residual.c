@@ -7,24 +7,9 @@
 
 typedef struct {
   Graph *g;
-  int32_t *readers; // [n_tensors] nodes that read it, graph outputs included
+  int32_t *readers; // see graph_count_readers
   bool *keep;       // [n_nodes]
 } Residual;
-
-static void count_readers(Residual *r)
-{
-  const Graph *g = r->g;
-  for (size_t i = 0; i < g->n_nodes; ++i) {
-    const Node *n = &g->nodes[i];
-    for (int k = 0; k < n->n_in; ++k)
-      if (n->in[k] >= 0)
-        ++r->readers[n->in[k]];
-    if (n->acc >= 0)
-      ++r->readers[n->acc];
-  }
-  for (int i = 0; i < g->n_outputs; ++i)
-    ++r->readers[g->outputs[i]];
-}
 
 // Whether the producer of c can add `other` and then stand for the addition `sum`.
 static bool can_add(const Residual *r, const Node *sum, int32_t c, int32_t other)
@@ -49,7 +34,7 @@ Status residual_pass(Graph *g, Diag *d)
   r.keep = arena_array(g->arena, g->n_nodes, sizeof *r.keep);
   if (!r.readers || !r.keep)
     return diag_oom(d);
-  count_readers(&r);
+  graph_count_readers(g, r.readers);
   for (size_t i = 0; i < g->n_nodes; ++i) {
     Node *sum = &g->nodes[i];
     r.keep[i] = true;

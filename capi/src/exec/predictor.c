@@ -2,6 +2,7 @@
 #include "exec/predictor.h"
 
 #include "base/mem.h"
+#include "compile/chain.h"
 #include "compile/passes.h"
 #include "exec/program.h"
 #include "plan/plan.h"
@@ -29,6 +30,7 @@ static Status build(Predictor *p, const Graph *model, const Shape *shapes, Diag 
     input->batched = true;
   }
   TRY(passes_run(g, d));
+  TRY(chain_pass(g, CHAIN_MIN_BYTES, d));
   ProgramRequest r = {.graph = g,
                       .samples = 1,
                       .threads = pool_threads(p->pool),

@@ -38,27 +38,27 @@ static Status infer(Infer *f)
   return infer_out(f, 0, DT_F32, (Shape){.rank = 4, .dim = {s.n, s.oh, s.ow, s.oc}});
 }
 
-static const ConvFamily family = {geometry, conv_kernels, "CONV_2D_INPUT_GRAD",
+const ConvFamily conv2d_family = {geometry, conv_kernels, "CONV_2D_INPUT_GRAD",
                                   "CONV_2D_FILTER_GRAD"};
 
 static Status bind(Bind *b)
 {
-  return convolution_bind(b, &family);
+  return convolution_bind(b, &conv2d_family);
 }
 
 static Status bind_input_grad(Bind *b)
 {
-  return convolution_bind_input_grad(b, &family);
+  return convolution_bind_input_grad(b, &conv2d_family);
 }
 
 static Status bind_filter_grad(Bind *b)
 {
-  return convolution_bind_filter_grad(b, &family);
+  return convolution_bind_filter_grad(b, &conv2d_family);
 }
 
 static Status grad(Grad *g)
 {
-  return convolution_grad(g, &family);
+  return convolution_grad(g, &conv2d_family);
 }
 
 const OpDef conv2d_ops[] = {

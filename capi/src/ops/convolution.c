@@ -57,18 +57,19 @@ static void run_no_bias(const void *args, const Call *c)
   a->k->forward(&a->s, c->p[0], filter_of(a, c), NULL, c->add, c->p[2], c->scratch, c->pool);
 }
 
-static Status prepare_filter(Bind *b, Args *a)
+Status convolution_pack(Bind *b, int input, const ConvKernels *k, ConvShape *s,
+                        const float **packed)
 {
-  const float *w = bind_constant(b, 1);
-  const size_t bytes = w ? a->k->packed_bytes(&a->s) : 0;
+  const float *w = bind_constant(b, input);
+  const size_t bytes = w ? k->packed_bytes(s) : 0;
   if (!bytes)
     return ST_OK;
-  float *packed = bind_memory(b, bytes);
-  if (!packed)
+  float *to = bind_memory(b, bytes);
+  if (!to)
     return diag_oom(b->diag);
-  a->k->pack(&a->s, w, packed);
-  a->packed = packed;
-  a->s.is_packed = true;
+  k->pack(s, w, to);
+  *packed = to;
+  s->is_packed = true;
   return ST_OK;
 }
 
@@ -78,7 +79,7 @@ Status convolution_bind(Bind *b, const ConvFamily *f)
   if (!a)
     return diag_oom(b->diag);
   a->s.act = kernel_act(b->node->act);
-  TRY(prepare_filter(b, a));
+  TRY(convolution_pack(b, 1, a->k, &a->s, &a->packed));
   b->scratch = a->k->forward_scratch(&a->s, b->threads);
   b->run = b->node->n_in > 2 ? run : run_no_bias;
   return ST_OK;

@@ -14,12 +14,18 @@ typedef struct {
   const char *input_grad, *filter_grad; // names of the gradient operators
 } ConvFamily;
 
+extern const ConvFamily conv2d_family, depthwise_family;
+
 // Padding, strides, activation and dilations; `act_field` is the number of the activation's field,
 // the dilations follow it.
 Status convolution_parse(const FbTable *options, int act_field, WindowAttr *w, int *act,
                          Diag *d) MUST_USE;
 // Output size along both axes, from everything else in *s.
 bool convolution_fit(const WindowAttr *a, ConvShape *s);
+// Lays out the filters in that input as the kernel wants them, where they stay and it does: *packed
+// and s->is_packed are then set.
+Status convolution_pack(Bind *b, int input, const ConvKernels *k, ConvShape *s,
+                        const float **packed) MUST_USE;
 Status convolution_bind(Bind *b, const ConvFamily *f) MUST_USE;
 Status convolution_bind_input_grad(Bind *b, const ConvFamily *f) MUST_USE;
 Status convolution_bind_filter_grad(Bind *b, const ConvFamily *f) MUST_USE;

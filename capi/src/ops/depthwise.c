@@ -37,27 +37,27 @@ static Status infer(Infer *f)
   return infer_out(f, 0, DT_F32, (Shape){.rank = 4, .dim = {s.n, s.oh, s.ow, w->dim[3]}});
 }
 
-static const ConvFamily family = {geometry, dwconv_kernels, "DEPTHWISE_CONV_2D_INPUT_GRAD",
+const ConvFamily depthwise_family = {geometry, dwconv_kernels, "DEPTHWISE_CONV_2D_INPUT_GRAD",
                                   "DEPTHWISE_CONV_2D_FILTER_GRAD"};
 
 static Status bind(Bind *b)
 {
-  return convolution_bind(b, &family);
+  return convolution_bind(b, &depthwise_family);
 }
 
 static Status bind_input_grad(Bind *b)
 {
-  return convolution_bind_input_grad(b, &family);
+  return convolution_bind_input_grad(b, &depthwise_family);
 }
 
 static Status bind_filter_grad(Bind *b)
 {
-  return convolution_bind_filter_grad(b, &family);
+  return convolution_bind_filter_grad(b, &depthwise_family);
 }
 
 static Status grad(Grad *g)
 {
-  return convolution_grad(g, &family);
+  return convolution_grad(g, &depthwise_family);
 }
 
 const OpDef depthwise_ops[] = {
