@@ -2,7 +2,7 @@
 #include "exec/predictor.h"
 
 #include "base/mem.h"
-#include "compile/chain.h"
+#include "compile/fuse_chain.h"
 #include "compile/passes.h"
 #include "exec/program.h"
 #include "plan/plan.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONV_CHAIN: convolution, depthwise convolution, convolution as one node, whose tensors in between
-// never leave the cache. compile/chain.c makes it; no model file has it.
+// never leave the cache. compile/fuse_chain.c makes it; no model file has it.
 #ifndef OPS_CHAIN_H
 #define OPS_CHAIN_H
 

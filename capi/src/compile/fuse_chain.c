@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compile/chain.h"
+#include "compile/fuse_chain.h"
 
 #include "compile/passes.h"
 #include "ops/chain.h"

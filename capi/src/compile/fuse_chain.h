@@ -3,8 +3,8 @@
 // tensors in between are too large for a cache. For inference only: training needs them.
 //
 //   before: e = CONV_2D(x); d = DEPTHWISE_CONV_2D(e); y = CONV_2D(d)      after: y = CONV_CHAIN(x)
-#ifndef COMPILE_CHAIN_H
-#define COMPILE_CHAIN_H
+#ifndef COMPILE_FUSE_CHAIN_H
+#define COMPILE_FUSE_CHAIN_H
 
 #include "graph/graph.h"
 
