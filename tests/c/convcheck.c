@@ -56,6 +56,33 @@ static const float *clamped(Check *c, int64_t n, KernelAct act)
   return mask;
 }
 
+// The filter for one way: as it is and packed, of a whole problem and of a piece. Results have the
+// same bits.
+static const float *prepared(Check *c, const ConvKernels *k, ConvShape *s, ConvWay way,
+                             const float *w, int variant)
+{
+  s->is_piece = variant == 2;
+  const size_t bytes = variant == 0 ? 0 : k->packed_bytes(s, way);
+  if (!bytes)
+    return w;
+  void *packed = check_scratch(c, bytes);
+  k->pack(s, way, w, packed);
+  s->is_packed = true;
+  return packed;
+}
+
+// The filter gradient of a piece sums in one go.
+static void check_piece(Check *c, const ConvKernels *k, const ConvShape *s, const ConvReference *r,
+                        int64_t n_w)
+{
+  ConvShape piece = *s;
+  piece.is_piece = true;
+  float *dw = check_output(c, n_w, NULL);
+  k->filter_grad(&piece, r->x, r->dy, dw, NULL, false,
+                 check_scratch(c, k->filter_grad_scratch(&piece, 1)), NULL);
+  check_near(c, "filter_grad of a piece", dw, r->dw, r->dw_size, n_w, 1e-6);
+}
+
 typedef enum { ADD_NONE, ADD_APART, ADD_IN_PLACE } Adding;
 
 void convcheck_shape(Check *c, const ConvKernels *k, const ConvShape *s, int64_t n_w,
@@ -101,6 +128,8 @@ void convcheck_shape(Check *c, const ConvKernels *k, const ConvShape *s, int64_t
   for (int64_t i = 0; i < n_x && mask; ++i)
     r.dx[i] *= slope(s->act, mask[i]);
 
+  if (!accumulate)
+    check_piece(c, k, s, &r, n_w);
   float *first[4] = {0};
   for (int p = 0; p < CHECK_POOLS; ++p) {
     Pool *pool = check_pool(c, p);
@@ -110,18 +139,15 @@ void convcheck_shape(Check *c, const ConvKernels *k, const ConvShape *s, int64_t
     float *dx = check_output(c, n_x, in_place ? add_dx : NULL);
     float *dw = check_output(c, n_w, accumulate ? old_dw : NULL);
     float *sums = has_bias ? check_output(c, s->oc, accumulate ? old_db : NULL) : NULL;
-    ConvShape forward = *s;
-    const float *w = r.w;
-    if (p % 2 == 1 && k->packed_bytes(s) > 0) {
-      void *packed = check_scratch(c, k->packed_bytes(s));
-      k->pack(s, r.w, packed);
-      forward.is_packed = true;
-      w = packed;
-    }
+    ConvShape forward = *s, backward = *s;
+    const float *w = prepared(c, k, &forward, CONV_FORWARD, r.w, p);
     k->forward(&forward, r.x, w, bias, in_place ? y : add_y, y,
-               check_scratch(c, k->forward_scratch(&forward, threads)), pool);
-    k->input_grad(s, r.dy, r.w, in_place ? dx : add_dx, mask, dx,
-                  check_scratch(c, k->input_grad_scratch(s, threads)), pool);
+               check_scratch(c, k->forward_scratch(&forward, threads)),
+               forward.is_piece ? NULL : pool);
+    w = prepared(c, k, &backward, CONV_INPUT_GRAD, r.w, p);
+    k->input_grad(&backward, r.dy, w, in_place ? dx : add_dx, mask, dx,
+                  check_scratch(c, k->input_grad_scratch(&backward, threads)),
+                  backward.is_piece ? NULL : pool);
     k->filter_grad(s, r.x, r.dy, dw, sums, accumulate,
                    check_scratch(c, k->filter_grad_scratch(s, threads)), pool);
     if (p == 0) {

@@ -5,15 +5,33 @@
 #include "ops/chain.h"
 #include "ops/op.h"
 
-static bool is_constant(const Graph *g, int32_t t)
+// Weights: the same for all samples.
+static bool is_weight(const Graph *g, int32_t t)
 {
-  return g->tensors[t].kind == TK_CONST;
+  return g->tensors[t].kind == TK_CONST || g->tensors[t].kind == TK_PARAM;
 }
 
 static bool is_stage(const Graph *g, const Node *n, const OpDef *op)
 {
-  return n->op == op && is_constant(g, n->in[1]) && g->tensors[n->out[0]].batched &&
-         (n->n_in < 3 || n->in[2] < 0 || is_constant(g, n->in[2]));
+  return n->op == op && is_weight(g, n->in[1]) && g->tensors[n->out[0]].batched &&
+         (n->n_in < 3 || n->in[2] < 0 || is_weight(g, n->in[2]));
+}
+
+static bool is_pointwise(const Graph *g, const Node *n)
+{
+  const WindowAttr *w = n->attr;
+  const Shape *filter = &g->tensors[n->in[1]].shape;
+  return filter->dim[1] == 1 && filter->dim[2] == 1 && w->stride_h == 1 && w->stride_w == 1;
+}
+
+// See ops/chain_grad.c for what it needs.
+static bool has_gradient(const Graph *g, Node *const *stage)
+{
+  const WindowAttr *w = stage[1]->attr;
+  const int32_t reach = (g->tensors[stage[1]->in[1]].shape.dim[1] - 1) * w->dilation_h + 1;
+  return (is_pointwise(g, stage[0]) || g->tensors[stage[0]->in[0]].kind == TK_INPUT) &&
+         is_pointwise(g, stage[2]) && reach >= w->stride_h && stage[0]->act != ACT_TANH &&
+         stage[1]->act != ACT_TANH;
 }
 
 static size_t row_bytes(const Graph *g, const Node *n)
@@ -29,10 +47,11 @@ static size_t between_bytes(const Graph *g, const Node *n)
 }
 
 // Too large to stay in a cache between its maker and its reader, but a few rows of it do.
-static bool is_worth_it(const Graph *g, Node *const *stage, size_t min_bytes)
+static bool is_worth_it(const Graph *g, Node *const *stage, const ChainRule *rule)
 {
+  const size_t samples = (size_t)rule->samples;
   const int32_t taps = g->tensors[stage[1]->in[1]].shape.dim[1];
-  return between_bytes(g, stage[0]) + between_bytes(g, stage[1]) >= min_bytes &&
+  return samples * (between_bytes(g, stage[0]) + between_bytes(g, stage[1])) >= rule->min_bytes &&
          row_bytes(g, stage[0]) * (size_t)taps + row_bytes(g, stage[1]) <= CHAIN_CACHE;
 }
 
@@ -59,7 +78,7 @@ static Status join(Graph *g, Node *const *stage, Diag *d)
   return ST_OK;
 }
 
-Status chain_pass(Graph *g, size_t min_bytes, Diag *d)
+Status chain_pass(Graph *g, const ChainRule *rule, Diag *d)
 {
   const OpDef *conv = op_by_name("CONV_2D"), *depthwise = op_by_name("DEPTHWISE_CONV_2D");
   const OpDef *const ops[CHAIN_STAGES] = {conv, depthwise, conv};
@@ -81,10 +100,10 @@ Status chain_pass(Graph *g, size_t min_bytes, Diag *d)
     for (int k = 1; k < CHAIN_STAGES && fits; ++k) {
       const int32_t t = stage[k - 1]->out[0];
       stage[k] = &g->nodes[reader[t]];
-      fits = readers[t] == 1 && is_stage(g, stage[k], ops[k]) && stage[k]->in[0] == stage[k - 1]->out[0] &&
+      fits = readers[t] == 1 && is_stage(g, stage[k], ops[k]) && stage[k]->in[0] == t &&
              (k + 1 == CHAIN_STAGES || stage[k]->acc < 0);
     }
-    if (!fits || !is_worth_it(g, stage, min_bytes))
+    if (!fits || (rule->is_trained && !has_gradient(g, stage)) || !is_worth_it(g, stage, rule))
       continue;
     TRY(join(g, stage, d));
     for (int k = 0; k + 1 < CHAIN_STAGES; ++k)

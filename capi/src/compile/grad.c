@@ -143,14 +143,15 @@ static bool is_unread(const Grad *e, int32_t t, int holders)
   return holders >= 0;
 }
 
-// t was made for the current node, by a kernel that can add, and nothing has read it.
+// t was made for the current node, by a kernel that can add to it alone, and nothing has read it.
 static bool can_add_into(const Grad *e, int32_t t)
 {
   int32_t p = e->g->tensors[t].producer;
   if (p < (int32_t)e->first_added)
     return false;
   const Node *n = &e->g->nodes[p];
-  return n->acc < 0 && n->act == ACT_NONE && n->n_out == 1 && (n->op->flags & OP_ACCUMULATES) &&
+  const bool is_alone = n->n_out == 1 || (n->out[0] == t && (n->op->flags & OP_ADDS_APART));
+  return n->acc < 0 && n->act == ACT_NONE && is_alone && (n->op->flags & OP_ACCUMULATES) &&
          is_unread(e, t, 0);
 }
 
@@ -364,7 +365,7 @@ static bool mask_in_producer(const Grad *e, int32_t t, ActKind act, int32_t y)
   if (p < 0 || act == ACT_TANH || !is_unread(e, t, 1))
     return false;
   Node *n = &g->nodes[p];
-  if (!(n->op->flags & OP_MASKS) || n->act != ACT_NONE)
+  if (!(n->op->flags & OP_MASKS) || n->act != ACT_NONE || n->out[0] != t)
     return false;
   int32_t *in = arena_array(g->arena, (size_t)n->n_in + 1, sizeof *in);
   if (!in)
@@ -405,10 +406,10 @@ static Status differentiate(Grad *e)
     return grad_fail(e, "has no gradient%s%s", n->op->no_grad ? ": " : "",
                      n->op->no_grad ? n->op->no_grad : "");
   TRY(mask_activation(e));
-  TRY(n->op->grad(e));
+  // First, so that the kernel of another contribution to the same tensor can add it.
   if (adds)
     give(e, n->acc, e->gradient[n->out[0]]);
-  return e->status;
+  return e->status == ST_OK ? n->op->grad(e) : e->status;
 }
 
 Status grad_pass(Graph *g, const GradOptions *o, GradResult *r, Diag *d)

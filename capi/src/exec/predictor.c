@@ -30,7 +30,7 @@ static Status build(Predictor *p, const Graph *model, const Shape *shapes, Diag 
     input->batched = true;
   }
   TRY(passes_run(g, d));
-  TRY(chain_pass(g, CHAIN_MIN_BYTES, d));
+  TRY(chain_pass(g, &(ChainRule){.min_bytes = CHAIN_MIN_BYTES, .samples = 1}, d));
   ProgramRequest r = {.graph = g,
                       .samples = 1,
                       .threads = pool_threads(p->pool),

@@ -17,15 +17,18 @@ typedef struct {
   int32_t pt, pl;          // padding before the first row and column (after: as needed)
   int32_t groups;
   KernelAct act;           // forward: applied; input gradient: see its mask
-  bool is_packed;          // forward: w is what pack() has made of the filter
+  bool is_packed;          // w is what pack() has made of the filter for this direction
+  bool is_piece;           // of a problem that the caller has cut up: not cut further, pool is NULL
 } ConvShape;
+
+typedef enum { CONV_FORWARD, CONV_INPUT_GRAD } ConvWay;
 
 typedef struct {
   size_t (*forward_scratch)(const ConvShape *s, int threads);
-  // Filters that stay the same can be laid out once, as the kernel wants them: packed_bytes (0: as
-  // they are is best), aligned to 64.
-  size_t (*packed_bytes)(const ConvShape *s);
-  void (*pack)(const ConvShape *s, const float *w, void *packed);
+  // Filters that several calls use can be laid out once, as the kernel wants them: packed_bytes (0:
+  // as they are is best), aligned to 64.
+  size_t (*packed_bytes)(const ConvShape *s, ConvWay way);
+  void (*pack)(const ConvShape *s, ConvWay way, const float *w, void *packed);
   // y = act(convolution + bias + add); bias and add, of y's shape, may be NULL. add may be y.
   void (*forward)(const ConvShape *s, const float *x, const float *w, const float *bias,
                   const float *add, float *y, void *scratch, Pool *pool);

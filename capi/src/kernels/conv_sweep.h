@@ -95,17 +95,12 @@ static void sweep_fill_taps(Sweep *p)
   taps_fill(&p->x, p->forward, p->dst_w, s->kw, s->sw, s->dw, s->pl);
 }
 
-static bool sweep_is_packed(const Sweep *p)
-{
-  return p->forward && p->s->is_packed;
-}
-
 // Places everything in scratch (NULL: only measures) for so many threads.
 static size_t sweep_lay_out(Sweep *p, char *scratch, int threads)
 {
   char *at = scratch;
   sweep_lay_out_taps(p, &at);
-  p->packed = core_take(&at, sweep_is_packed(p) ? 0 : sweep_packed_bytes(p));
+  p->packed = core_take(&at, p->s->is_packed ? 0 : sweep_packed_bytes(p));
   int64_t longest = p->is_joined ? p->s->kw * p->k_c : p->k_c;
   p->zeros = core_take(&at, (size_t)longest * sizeof(float));
   p->workers = at;
@@ -139,8 +134,9 @@ static Sweep sweep_plan(const ConvShape *s, bool forward)
   p.task_cols = p.n_pad;
   int64_t classes = (int64_t)p.y.n_classes * p.x.n_classes;
   int64_t k_class = core_ceil(k, classes);
+  const int64_t wanted = s->is_piece ? 1 : SWEEP_TASKS;
   while (classes * s->groups * core_ceil(pixels, p.task_rows) * core_ceil(p.n_pad, p.task_cols) <
-         SWEEP_TASKS) {
+         wanted) {
     int64_t rows = core_min(pixels, p.task_rows);
     if (2 * rows * p.task_cols * k_class < 4 * CORE_SERIAL_FLOPS)
       break;
@@ -372,7 +368,7 @@ static void sweep_run(Sweep *p, char *scratch, Pool *pool)
   const ConvShape *s = p->s;
   sweep_lay_out(p, scratch, pool_threads(pool));
   sweep_fill_taps(p);
-  if (sweep_is_packed(p))
+  if (p->s->is_packed)
     p->packed = (float *)(uintptr_t)p->w;
   simd_zero(p->zeros, p->is_joined ? s->kw * p->k_c : p->k_c);
   const int64_t results = (int64_t)s->n * p->dst_h * p->dst_w * p->dst_c;
@@ -383,7 +379,7 @@ static void sweep_run(Sweep *p, char *scratch, Pool *pool)
     pool = NULL;
   for (p->col0 = 0; p->col0 < p->n_c; p->col0 += p->n_pad) {
     p->n_cols = core_min(p->n_pad, p->n_c - p->col0);
-    if (!sweep_is_packed(p))
+    if (!p->s->is_packed)
       pool_run(pool, (int)(s->groups * core_ceil(p->n_cols, CORE_COLS)), sweep_pack_task, p);
     int64_t tasks = 0;
     for (int32_t i = 0; i < p->y.n_classes; ++i)

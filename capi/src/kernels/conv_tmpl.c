@@ -106,7 +106,7 @@ static FilterGrad plan_filter_grad(const ConvShape *s)
     p.pack_a = p.pack_b = false;
     p.block = core_min(in_place, FILTER_K);
   }
-  p.is_few = !p.is_pointwise && s->groups == 1 && p.n <= FILTER_FEW && p.pixels > 0;
+  p.is_few = (!p.is_pointwise || p.n < s->oc) && s->groups == 1 && p.n <= FILTER_FEW && p.pixels > 0;
   if (p.is_few) {
     p.block_rows = FILTER_FEW_BLOCK / ((int64_t)s->ow * s->oc);
     p.block_rows = p.block_rows < 1 ? 1 : core_min(p.block_rows, s->oh);
@@ -120,7 +120,7 @@ static FilterGrad plan_filter_grad(const ConvShape *s)
   int64_t tasks = p.row_tasks * p.col_tasks * s->groups, size = s->oc * p.n;
   int64_t chunks = core_min(FILTER_TASKS / tasks, FILTER_PARTIALS / (size > 0 ? size : 1));
   chunks = core_min(chunks, 2 * p.pixels * s->oc * p.n / (8 * CORE_SERIAL_FLOPS));
-  chunks = chunks < 1 ? 1 : chunks;
+  chunks = chunks < 1 || s->is_piece ? 1 : chunks;
   const int64_t unit = p.is_few ? s->ow : 8;
   p.pixels_per_chunk = core_ceil(core_ceil(p.pixels, chunks), unit) * unit;
   p.chunks = p.pixels > 0 ? core_ceil(p.pixels, p.pixels_per_chunk) : 1;
@@ -409,17 +409,17 @@ static size_t input_grad_scratch(const ConvShape *s, int threads)
 }
 
 // Filters of one round; behind them the taps, which packing needs.
-static size_t packed_bytes(const ConvShape *s)
+static size_t packed_bytes(const ConvShape *s, ConvWay way)
 {
-  if (!has_result(s, true))
+  if (!has_result(s, way == CONV_FORWARD))
     return 0;
-  Sweep p = sweep_plan(s, true);
+  Sweep p = sweep_plan(s, way == CONV_FORWARD);
   return p.n_pad < p.n_c ? 0 : core_aligned(sweep_packed_bytes(&p)) + sweep_taps_bytes(&p);
 }
 
-static void pack(const ConvShape *s, const float *w, void *packed)
+static void pack(const ConvShape *s, ConvWay way, const float *w, void *packed)
 {
-  Sweep p = sweep_plan(s, true);
+  Sweep p = sweep_plan(s, way == CONV_FORWARD);
   char *taps = (char *)packed + core_aligned(sweep_packed_bytes(&p));
   sweep_lay_out_taps(&p, &taps);
   sweep_fill_taps(&p);

@@ -276,7 +276,9 @@ static Dwconv plan(const ConvShape *s, Way way)
   p.rows = (int64_t)s->n * p.dst_h;
   const int64_t cost = multiplies_per_row(s) + 1;
   p.rows_per_task = ceil_div(TASK_MULTIPLIES, cost);
-  if (way == FILTER_GRAD && p.rows > p.rows_per_task * MAX_CHUNKS)
+  if (s->is_piece)
+    p.rows_per_task = p.rows > 0 ? p.rows : 1;
+  else if (way == FILTER_GRAD && p.rows > p.rows_per_task * MAX_CHUNKS)
     p.rows_per_task = ceil_div(p.rows, MAX_CHUNKS);
   return p;
 }
@@ -367,9 +369,10 @@ static void run(Dwconv *p, Way way, void *scratch, Pool *pool)
                        p->accumulate, p->db);
 }
 
-static size_t packed_bytes(const ConvShape *s)
+static size_t packed_bytes(const ConvShape *s, ConvWay way)
 {
   (void)s;
+  (void)way;
   return 0;
 }
 

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONV_CHAIN, the expand - depthwise - project of an inverted residual: bands of rows go through
-// all three stages, and only what the next band needs again is kept. A row is computed by the
-// kernels that would compute it alone, so the bits are the same.
-#include "ops/chain.h"
+// CONV_CHAIN, the expand - depthwise - project of an inverted residual, forward: bands of rows go
+// through all three stages, and only what the next band needs again is kept. A row is computed by
+// the kernels that would compute it alone, so the bits are the same.
+#include "ops/chain_rows.h"
 
 #include "kernels/dwconv.h"
 #include "ops/bindings.h"
-#include "ops/convolution.h"
 
 #include <string.h>
 
 typedef struct {
-  int32_t begin, end;
-} Rows;
-
-typedef struct {
-  ConvShape s; // of a whole sample
-  const ConvKernels *k;
-  const float *packed; // filters as the kernel wants them, or NULL
+  ChainStage at;
+  const float *packed; // a constant filter as the kernel wants it, or NULL
 } Stage;
 
 typedef struct {
@@ -26,46 +20,33 @@ typedef struct {
   int32_t task_rows, band_rows;  // of the result
   int32_t bias_operand, n_in;
   int32_t rows[CHAIN_STAGES - 1]; // that a buffer between stages holds, at most
-  size_t kernel_scratch, worker_bytes;
+  size_t kernel_scratch, worker_bytes, packed_bytes;
 } Args;
-
-static const ConvFamily *const families[CHAIN_STAGES] = {&conv2d_family, &depthwise_family,
-                                                         &conv2d_family};
-
-// Rows of a stage's input that some of its results see.
-static Rows source_rows(const ConvShape *s, Rows out)
-{
-  const int32_t first = out.begin * s->sh - s->pt;
-  const int32_t last = (out.end - 1) * s->sh - s->pt + (s->kh - 1) * s->dh;
-  Rows in = {first < 0 ? 0 : first, last + 1 > s->ih ? s->ih : last + 1};
-  return in;
-}
-
-// The stage as a convolution of those rows of its input.
-static ConvShape band_shape(const ConvShape *s, Rows out, Rows in)
-{
-  ConvShape band = *s;
-  band.n = 1;
-  band.oh = out.end - out.begin;
-  band.ih = in.end - in.begin;
-  band.pt = in.begin - (out.begin * s->sh - s->pt);
-  return band;
-}
-
-static int64_t row_floats(const ConvShape *s)
-{
-  return (int64_t)s->ow * s->oc;
-}
 
 // What the walk over a task's bands does with a stage's rows.
 typedef struct {
   Args *measured;      // takes the largest sizes, or NULL: compute
   const Args *a;
   const Call *call;
+  const float *const *filter; // of each stage
   float *buffer[CHAIN_STAGES - 1];
   void *scratch;
   int32_t sample;
 } Walk;
+
+bool chain_stage(const ChainAttr *attr, int i, const Shape *w, Shape *x, ChainStage *stage)
+{
+  const ConvFamily *family = i == 1 ? &depthwise_family : &conv2d_family;
+  ConvShape *s = &stage->s;
+  if (!family->geometry(&attr->window[i], x, w, s))
+    return false;
+  stage->k = family->kernels();
+  s->act = i + 1 < CHAIN_STAGES ? kernel_act(attr->act[i]) : KACT_NONE;
+  for (int way = CONV_FORWARD; way <= CONV_INPUT_GRAD; ++way)
+    stage->packed[way] = chain_aligned(stage->k->packed_bytes(s, (ConvWay)way));
+  *x = (Shape){.rank = 4, .dim = {s->n, s->oh, s->ow, s->oc}};
+  return true;
+}
 
 static const float *operand(const Walk *w, int i)
 {
@@ -77,21 +58,21 @@ static void run_stage(const Walk *w, int i, Rows out, const float *source, int32
                       float *to)
 {
   const Stage *stage = &w->a->stage[i];
-  const Rows in = source_rows(&stage->s, out);
-  ConvShape s = band_shape(&stage->s, out, in);
+  const Rows in = chain_source(&stage->at.s, out);
+  ConvShape s = chain_band(&stage->at.s, out, in);
   if (w->measured) {
-    const size_t bytes = stage->k->forward_scratch(&s, 1);
+    const size_t bytes = stage->at.k->forward_scratch(&s, 1);
     if (bytes > w->measured->kernel_scratch)
       w->measured->kernel_scratch = bytes;
     return;
   }
   const float *x = source + (int64_t)(in.begin - source_first) * s.iw * s.ic;
-  const float *filter = stage->packed ? stage->packed : operand(w, 1 + i);
   const float *add = NULL;
   if (i == CHAIN_STAGES - 1 && w->call->add)
-    add = (const float *)w->call->add + (w->sample * (int64_t)stage->s.oh + out.begin) *
-                                          row_floats(&s);
-  stage->k->forward(&s, x, filter, operand(w, w->a->bias_operand + i), add, to, w->scratch, NULL);
+    add = (const float *)w->call->add + (w->sample * (int64_t)stage->at.s.oh + out.begin) *
+                                          chain_row_out(&s);
+  stage->at.k->forward(&s, x, w->filter[i], operand(w, w->a->bias_operand + i), add, to, w->scratch,
+                       NULL);
 }
 
 // Keeps what `want` shares with the rows that the buffer behind stage i holds, in its front;
@@ -102,7 +83,7 @@ static Rows keep_rows(const Walk *w, int i, Rows *have, Rows want)
   if (want.begin < have->end) {
     missing.begin = have->end;
     if (!w->measured) {
-      const int64_t row = row_floats(&w->a->stage[i].s);
+      const int64_t row = chain_row_out(&w->a->stage[i].at.s);
       memmove(w->buffer[i], w->buffer[i] + (want.begin - have->begin) * row,
               (size_t)((have->end - want.begin) * row) * sizeof(float));
     }
@@ -113,6 +94,11 @@ static Rows keep_rows(const Walk *w, int i, Rows *have, Rows want)
   return missing;
 }
 
+static float *buffer_row(const Walk *w, int i, Rows have, int32_t row)
+{
+  return chain_at(w->buffer[i], (row - have.begin) * chain_row_out(&w->a->stage[i].at.s));
+}
+
 // Rows `out` of the result, band by band; x, y: the sample's.
 static void walk_rows(const Walk *w, Rows out, const float *x, float *y)
 {
@@ -120,33 +106,27 @@ static void walk_rows(const Walk *w, Rows out, const float *x, float *y)
   Rows have[CHAIN_STAGES - 1] = {{0, 0}, {0, 0}};
   for (int32_t at = out.begin; at < out.end; at += w->a->band_rows) {
     const Rows band = {at, at + w->a->band_rows < out.end ? at + w->a->band_rows : out.end};
-    const Rows second = keep_rows(w, 1, &have[1], source_rows(&stage[2].s, band));
+    const Rows second = keep_rows(w, 1, &have[1], chain_source(&stage[2].at.s, band));
     if (second.begin < second.end) {
-      const Rows first = keep_rows(w, 0, &have[0], source_rows(&stage[1].s, second));
+      const Rows first = keep_rows(w, 0, &have[0], chain_source(&stage[1].at.s, second));
       if (first.begin < first.end)
-        run_stage(w, 0, first, x, 0,
-                  w->buffer[0] + (first.begin - have[0].begin) * row_floats(&stage[0].s));
-      run_stage(w, 1, second, w->buffer[0], have[0].begin,
-                w->buffer[1] + (second.begin - have[1].begin) * row_floats(&stage[1].s));
+        run_stage(w, 0, first, x, 0, buffer_row(w, 0, have[0], first.begin));
+      run_stage(w, 1, second, w->buffer[0], have[0].begin, buffer_row(w, 1, have[1], second.begin));
     }
-    run_stage(w, 2, band, w->buffer[1], have[1].begin, y + at * row_floats(&stage[2].s));
+    run_stage(w, 2, band, w->buffer[1], have[1].begin,
+              chain_at(y, at * chain_row_out(&stage[2].at.s)));
   }
 }
 
 static Rows task_rows(const Args *a, int task)
 {
-  const int32_t begin = task % a->tasks * a->task_rows, oh = a->stage[CHAIN_STAGES - 1].s.oh;
+  const int32_t begin = task % a->tasks * a->task_rows, oh = a->stage[CHAIN_STAGES - 1].at.s.oh;
   return (Rows){begin, begin + a->task_rows < oh ? begin + a->task_rows : oh};
-}
-
-static size_t aligned(size_t bytes)
-{
-  return (bytes + 63) / 64 * 64;
 }
 
 static size_t buffer_bytes(const Args *a, int i)
 {
-  return aligned((size_t)(a->rows[i] * row_floats(&a->stage[i].s)) * sizeof(float));
+  return chain_aligned((size_t)(a->rows[i] * chain_row_out(&a->stage[i].at.s)) * sizeof(float));
 }
 
 static void measure(Args *a)
@@ -156,48 +136,57 @@ static void measure(Args *a)
   const Walk w = {.measured = a, .a = a};
   for (int task = 0; task < a->tasks; ++task)
     walk_rows(&w, task_rows(a, task), NULL, NULL);
-  a->worker_bytes = buffer_bytes(a, 0) + buffer_bytes(a, 1) + aligned(a->kernel_scratch);
+  a->worker_bytes = buffer_bytes(a, 0) + buffer_bytes(a, 1) + chain_aligned(a->kernel_scratch);
 }
 
 typedef struct {
   const Args *a;
   const Call *call;
+  const float *filter[CHAIN_STAGES];
 } Job;
 
 static void run_task(void *context, int task, int worker)
 {
   const Job *job = context;
   const Args *a = job->a;
-  char *scratch = (char *)job->call->scratch + (size_t)worker * a->worker_bytes;
+  char *scratch =
+    (char *)job->call->scratch + a->packed_bytes + (size_t)worker * a->worker_bytes;
   const int32_t sample = task / a->tasks;
   const Walk w = {.a = a,
                   .call = job->call,
+                  .filter = job->filter,
                   .buffer = {(float *)scratch, (float *)(scratch + buffer_bytes(a, 0))},
                   .scratch = scratch + buffer_bytes(a, 0) + buffer_bytes(a, 1),
                   .sample = sample};
-  const ConvShape *first = &a->stage[0].s, *last = &a->stage[CHAIN_STAGES - 1].s;
+  const ConvShape *first = &a->stage[0].at.s, *last = &a->stage[CHAIN_STAGES - 1].at.s;
   const float *x = job->call->p[0];
   float *y = job->call->p[a->n_in];
   walk_rows(&w, task_rows(a, task), x + (int64_t)sample * first->ih * first->iw * first->ic,
-            y + sample * last->oh * row_floats(last));
+            y + sample * last->oh * chain_row_out(last));
 }
 
 static void run(const void *args, const Call *c)
 {
   const Args *a = args;
-  Job job = {a, c};
+  Job job = {.a = a, .call = c};
+  char *at = c->scratch;
+  for (int i = 0; i < CHAIN_STAGES; ++i)
+    job.filter[i] = a->stage[i].packed ? a->stage[i].packed
+                                       : chain_pack(&a->stage[i].at, CONV_FORWARD, c->p[1 + i], &at);
   pool_run(c->pool, a->samples * a->tasks, run_task, &job);
 }
 
-static Status bind_stage(Bind *b, int i, const Shape *x, Stage *stage)
+static Status bind_stage(Bind *b, int i, Shape *x, Stage *stage)
 {
   const ChainAttr *attr = b->node->attr;
   const Shape w = bind_in(b, 1 + i);
-  if (!families[i]->geometry(&attr->window[i], x, &w, &stage->s))
+  if (!chain_stage(attr, i, &w, x, &stage->at))
     return bind_fail(b, "stage %d does not fit its input", i);
-  stage->k = families[i]->kernels();
-  stage->s.act = kernel_act(i + 1 < CHAIN_STAGES ? attr->act[i] : b->node->act);
-  return convolution_pack(b, 1 + i, stage->k, &stage->s, &stage->packed);
+  if (i + 1 == CHAIN_STAGES)
+    stage->at.s.act = kernel_act(b->node->act);
+  TRY(convolution_pack(b, 1 + i, stage->at.k, &stage->at.s, &stage->packed));
+  stage->at.s.is_packed = stage->at.packed[CONV_FORWARD] > 0;
+  return ST_OK;
 }
 
 static Status bind(Bind *b)
@@ -211,8 +200,7 @@ static Status bind(Bind *b)
   a->bias_operand = 1 + CHAIN_STAGES;
   for (int i = 0; i < CHAIN_STAGES; ++i) {
     TRY(bind_stage(b, i, &x, &a->stage[i]));
-    const ConvShape *s = &a->stage[i].s;
-    x = (Shape){.rank = 4, .dim = {s->n, s->oh, s->ow, s->oc}};
+    a->packed_bytes += a->stage[i].packed ? 0 : a->stage[i].at.packed[CONV_FORWARD];
   }
   // Rows are the same bits however they are cut: as few tasks as keep all threads busy, since
   // each begins with rows that its neighbour computes too.
@@ -224,7 +212,7 @@ static Status bind(Bind *b)
     if (a->band_rows == 1 || buffer_bytes(a, 0) + buffer_bytes(a, 1) <= CHAIN_CACHE)
       break;
   }
-  b->scratch = a->worker_bytes * (size_t)(b->threads < 1 ? 1 : b->threads);
+  b->scratch = a->packed_bytes + a->worker_bytes * (size_t)(b->threads < 1 ? 1 : b->threads);
   b->run = run;
   return ST_OK;
 }
@@ -234,11 +222,10 @@ static Status infer(Infer *f)
   const ChainAttr *attr = f->node->attr;
   Shape x = infer_in(f, 0)->shape;
   for (int i = 0; i < CHAIN_STAGES; ++i) {
-    ConvShape s;
+    ChainStage stage;
     TRY(infer_expect(f, 1 + i, DT_F32, 4));
-    if (!families[i]->geometry(&attr->window[i], &x, &infer_in(f, 1 + i)->shape, &s))
+    if (!chain_stage(attr, i, &infer_in(f, 1 + i)->shape, &x, &stage))
       return infer_fail(f, "stage %d does not fit its input", i);
-    x = (Shape){.rank = 4, .dim = {s.n, s.oh, s.ow, s.oc}};
   }
   return infer_out(f, 0, DT_F32, x);
 }
@@ -247,8 +234,7 @@ const OpDef chain_ops[] = {
   {.name = "CONV_CHAIN", .code = OP_NOT_IN_FILES, .min_in = 1 + CHAIN_STAGES,
    .max_in = 1 + 2 * CHAIN_STAGES, .n_out = 1, .optional = 7u << (1 + CHAIN_STAGES),
    .flags = OP_FUSES_ACT | OP_ACCUMULATES | OP_ADDS_APART, .attr_bytes = sizeof(ChainAttr),
-   .infer = infer, .merge = merge_outer, .bind = bind,
-   .no_grad = "made for inference only"},
+   .infer = infer, .merge = merge_outer, .bind = bind, .grad = chain_grad},
   END_OPS};
 
 #define WINDOW(SAME, S) {.same = SAME, .stride_h = S, .stride_w = S, .dilation_h = 1, .dilation_w = 1}

@@ -61,13 +61,13 @@ Status convolution_pack(Bind *b, int input, const ConvKernels *k, ConvShape *s,
                         const float **packed)
 {
   const float *w = bind_constant(b, input);
-  const size_t bytes = w ? k->packed_bytes(s) : 0;
+  const size_t bytes = w ? k->packed_bytes(s, CONV_FORWARD) : 0;
   if (!bytes)
     return ST_OK;
   float *to = bind_memory(b, bytes);
   if (!to)
     return diag_oom(b->diag);
-  k->pack(s, w, to);
+  k->pack(s, CONV_FORWARD, w, to);
   *packed = to;
   s->is_packed = true;
   return ST_OK;

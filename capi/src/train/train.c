@@ -2,6 +2,7 @@
 #include "train/train.h"
 
 #include "base/mem.h"
+#include "compile/fuse_chain.h"
 #include "compile/passes.h"
 #include "exec/program.h"
 #include "format/checkpoint.h"
@@ -166,6 +167,8 @@ static Status prepare(Train *t, const Shape *shapes, Diag *d)
   TRY(passes_run(g, d));
   if (!shapes)
     TRY(check_outputs(g, d));
+  TRY(chain_pass(
+    g, &(ChainRule){.min_bytes = CHAIN_TRAIN_BYTES, .samples = t->samples, .is_trained = true}, d));
   t->n_predict = g->n_nodes;
   GradOptions o = {.loss = t->config.loss,
                    .mean = t->config.mean,
