@@ -6,6 +6,7 @@
 #include "opgraph.h"
 
 #include "base/mem.h"
+#include "compile/fuse_chain.h"
 #include "compile/passes.h"
 #include "ops/attrs.h"
 #include "ops/window.h"
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 3, MAX_PARAMS = 4 };
+enum { SAMPLES = 3, MAX_PARAMS = 8 };
 
 typedef struct {
   Arena arena;
@@ -29,6 +30,8 @@ typedef struct {
   void *block;
   void **bound;
   float learning_rate;
+  int threads;
+  bool joins; // convolutions in a row become one node, however small they are
 } Net;
 
 static Net *net_new(LossKind loss, bool mean)
@@ -100,6 +103,8 @@ static Status net_train(Net *n, int n_outputs, const int32_t *outputs)
   n->g.outputs = arena_copy(&n->arena, outputs, sizeof *outputs * (size_t)n_outputs);
   n->g.n_outputs = n_outputs;
   TRY(passes_run(&n->g, &n->diag));
+  if (n->joins)
+    TRY(chain_pass(&n->g, &(ChainRule){.samples = 1, .is_trained = true}, &n->diag));
   return grad_pass(&n->g, &n->options, &n->r, &n->diag);
 }
 
@@ -108,7 +113,7 @@ static Status net_program(Net *n, int32_t samples, bool positive_labels)
   int32_t keep[MAX_PARAMS];
   for (size_t i = 0; i < n->r.n_trained; ++i)
     keep[i] = n->r.trained[i].gradient;
-  ProgramRequest r = {.graph = &n->g, .samples = samples, .threads = 1,
+  ProgramRequest r = {.graph = &n->g, .samples = samples, .threads = n->threads > 1 ? n->threads : 1,
                       .n_forward = n->r.n_forward,
                       .keep = n->r.losses, .n_keep = (size_t)n->g.n_outputs,
                       .keep_to_end = keep, .n_keep_to_end = n->r.n_trained};
@@ -139,8 +144,13 @@ static void net_drop(Net *n)
 static void run(Net *n, size_t from, size_t to)
 {
   Hyper hyper = {.learning_rate = n->learning_rate};
-  program_run(n->program, &(ProgramRun){.block = n->block, .inputs = n->bound, .hyper = &hyper},
+  Pool *pool = NULL;
+  if (n->threads > 1)
+    CHECK_EQUAL(pool_create(n->threads, &pool), ST_OK);
+  program_run(n->program,
+              &(ProgramRun){.block = n->block, .inputs = n->bound, .hyper = &hyper, .pool = pool},
               from, to);
+  pool_destroy(pool);
 }
 
 static void *at(const Net *n, int32_t tensor)
@@ -460,6 +470,104 @@ static void what_cannot_have_a_loss_is_refused(void)
   check_refusal(n, binary(n, "MUL", x, param(n, SHAPE(1))), "no element to take a loss of");
 }
 
+typedef struct {
+  const char *what;
+  int32_t rows, columns, expanded, filter, stride, dilation;
+  bool same, has_residual, has_stem, has_bias;
+  ActKind act; // of the first two stages
+} Residual;
+
+static int32_t convolution(Net *n, const char *op, int32_t x, Shape filter, WindowAttr w,
+                           ActKind act, bool has_bias)
+{
+  const int32_t channels = strcmp(op, "CONV_2D") == 0 ? filter.dim[0] : filter.dim[3];
+  const int32_t in[] = {x, param(n, filter), has_bias ? param(n, SHAPE(channels)) : -1};
+  return test_node(&n->g, op, arena_copy(&n->arena, &w, sizeof w), act, 3, in);
+}
+
+static Net *inverted_residual(const Residual *c, bool joins, int threads)
+{
+  enum { CHANNELS = 5 };
+  srand(7);
+  Net *n = net_new(LOSS_KIND_MSE, true);
+  n->joins = joins;
+  n->threads = threads;
+  const WindowAttr pointwise = {.same = true, .stride_h = 1, .stride_w = 1, .dilation_h = 1,
+                                .dilation_w = 1};
+  const WindowAttr stem = {.same = true, .stride_h = 2, .stride_w = 2, .dilation_h = 1,
+                           .dilation_w = 1};
+  const WindowAttr window = {.same = c->same, .stride_h = c->stride, .stride_w = c->stride,
+                             .dilation_h = c->dilation, .dilation_w = c->dilation};
+  int32_t x = input(n, SHAPE(1, c->rows, c->columns, 3));
+  const int32_t k = c->has_stem ? 3 : 1, in_channels = c->has_stem ? 3 : CHANNELS;
+  if (!c->has_stem)
+    x = convolution(n, "CONV_2D", x, SHAPE(CHANNELS, 1, 1, 3), pointwise, ACT_RELU6, true);
+  int32_t y = convolution(n, "CONV_2D", x, SHAPE(c->expanded, k, k, in_channels),
+                          c->has_stem ? stem : pointwise, c->act, c->has_bias);
+  y = convolution(n, "DEPTHWISE_CONV_2D", y, SHAPE(1, c->filter, c->filter, c->expanded), window,
+                  c->act, c->has_bias);
+  y = convolution(n, "CONV_2D", y, SHAPE(CHANNELS, 1, 1, c->expanded), pointwise, ACT_NONE,
+                  c->has_bias);
+  if (c->has_residual)
+    y = binary(n, "ADD", y, x);
+  CHECK_EQUAL(net_train(n, 1, &y), ST_OK);
+  CHECK_EQUAL(net_program(n, SAMPLES, true), ST_OK);
+  return n;
+}
+
+// Joined or not, and with any number of threads: the same losses to the bit, the same gradients but
+// for the order of sums.
+static void inverted_residuals_train_by_bands(void)
+{
+  static const Residual cases[] = {
+    {"stride 1", 13, 11, 16, 3, 1, 1, true, true, false, true, ACT_RELU6},
+    {"stride 2", 14, 9, 20, 3, 2, 1, true, false, false, true, ACT_RELU6},
+    {"odd rows, stride 2", 15, 9, 7, 3, 2, 1, true, false, false, true, ACT_RELU},
+    {"no padding", 12, 12, 9, 3, 1, 1, false, false, false, true, ACT_NONE},
+    {"no padding, stride 2", 12, 10, 9, 3, 2, 1, false, false, false, true, ACT_RELU6},
+    {"large filter", 17, 8, 8, 5, 2, 1, true, false, false, true, ACT_RELU},
+    {"dilated", 18, 8, 8, 3, 1, 2, true, true, false, true, ACT_RELU6},
+    {"stem", 32, 20, 8, 3, 1, 1, true, false, true, true, ACT_RELU6},
+    {"no biases", 13, 11, 16, 3, 1, 1, true, true, false, false, ACT_RELU6},
+    {"more rows than a cache holds", 96, 64, 48, 3, 1, 1, true, true, false, true, ACT_RELU6},
+    {"one row", 1, 9, 8, 3, 1, 1, true, true, false, true, ACT_RELU6},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    const Residual *c = &cases[i];
+    Net *apart = inverted_residual(c, false, 1);
+    const double wanted = loss(apart);
+    run(apart, 0, apart->g.n_nodes);
+    for (int threads = 1; threads <= 3; threads += 2) {
+      Net *joined = inverted_residual(c, true, threads);
+      CHECK_EQUAL(count_nodes(joined, "CONV_CHAIN"), 1);
+      CHECK_EQUAL(count_nodes(joined, "DEPTHWISE_CONV_2D"), 0);
+      CHECK_EQUAL(joined->n_params, apart->n_params);
+      const double now = loss(joined);
+      if (now != wanted) {
+        printf("%s: loss %.9g joined, %.9g apart\n", c->what, now, wanted);
+        ++check_failures;
+      }
+      run(joined, 0, joined->g.n_nodes);
+      for (int p = 0; p < apart->n_params; ++p) {
+        const int64_t size = shape_numel(&apart->g.tensors[apart->param[p]].shape);
+        const float *a = gradient(apart, apart->param[p]), *b = gradient(joined, joined->param[p]);
+        double largest = 0, off = 0;
+        for (int64_t k = 0; k < size; ++k) {
+          largest = fmax(largest, fabs((double)a[k]));
+          off = fmax(off, fabs((double)a[k] - (double)b[k]));
+        }
+        if (!(off <= 2e-5 * largest)) {
+          printf("%s, %d threads: gradient %d is off by %g of %g\n", c->what, threads, p, off,
+                 largest);
+          ++check_failures;
+        }
+      }
+      net_drop(joined);
+    }
+    net_drop(apart);
+  }
+}
+
 int main(void)
 {
   srand(3);
@@ -475,5 +583,6 @@ int main(void)
   frozen_layers_cost_nothing();
   updates_follow_the_last_reader();
   what_cannot_have_a_loss_is_refused();
+  inverted_residuals_train_by_bands();
   return check_result();
 }
