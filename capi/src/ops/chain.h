@@ -15,6 +15,6 @@ typedef struct {
 } ChainAttr;
 
 // Bytes that a worker keeps of the tensors in between: what should fit into a second-level cache.
-enum { CHAIN_CACHE = 320 * 1024 };
+enum { CHAIN_CACHE = 480 * 1024 };
 
 #endif
