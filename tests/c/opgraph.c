@@ -88,7 +88,7 @@ static FbTable write_options(const OpCase *c, Arena *arena)
 Status opdata_make(const OpCase *c, Arena *arena, OpData *data, Diag *d)
 {
   const OpDef *op = op_by_name(c->op);
-  *data = (OpData){.attr = c->attr};
+  *data = (OpData){.attr = c->attr, .only = -1};
   if (!c->attr && op->attr_bytes) {
     void *attr = arena_alloc(arena, op->attr_bytes);
     int act = c->act;
@@ -184,7 +184,8 @@ static int32_t add_operand(OpGraph *o, int i, Role role)
 // Makes y depend on the samples, so that it can have a loss.
 static int32_t add_zero(OpGraph *o, int32_t y)
 {
-  o->zero = test_tensor(&o->g, TK_INPUT, DT_F32, &(Shape){0}, NULL);
+  if (o->zero < 0)
+    o->zero = test_tensor(&o->g, TK_INPUT, DT_F32, &(Shape){0}, NULL);
   return test_node(&o->g, "ADD", NULL, ACT_NONE, 2, (int32_t[]){y, o->zero});
 }
 
@@ -201,25 +202,24 @@ Status opgraph_build(OpGraph *o, const OpCase *c, const OpData *data, const Role
     in[i] = add_operand(o, i, role[i]);
     depends = depends || role[i] == ROLE_INPUT || role[i] == ROLE_TEMP || role[i] == ROLE_SCALED;
   }
-  int n_out = op->flags & OP_EFFECT ? 0 : op->n_out ? op->n_out : 1;
+  int n_out = op->flags & OP_EFFECT ? 0 : op->n_out ? op->n_out : case_outputs(c);
+  n_out = n_out == 0 && !(op->flags & OP_EFFECT) ? 1 : n_out;
   test_node_outputs(&o->g, c->op, data->attr, c->act, n_in, in, n_out, o->y);
   if (op->flags & OP_EFFECT) // has nothing to infer
     return ST_OK;
-  int32_t outputs[OP_OUTPUTS];
-  for (int i = 0; i < n_out; ++i)
-    outputs[i] = o->y[i];
-  if (purpose == TRAINED_SUM || purpose == TRAINED_PAIR) {
-    int32_t pair[2] = {outputs[0], outputs[0]}, again[OP_OUTPUTS];
-    if (purpose == TRAINED_PAIR) {
-      test_node_outputs(&o->g, c->op, data->attr, c->act, n_in, in, n_out, again);
-      pair[1] = again[0];
-    }
-    outputs[0] = test_node(&o->g, "ADD", NULL, ACT_NONE, 2, pair);
+  int32_t outputs[OP_OUTPUTS], again[OP_OUTPUTS];
+  if (purpose == TRAINED_PAIR)
+    test_node_outputs(&o->g, c->op, data->attr, c->act, n_in, in, n_out, again);
+  for (int i = 0; i < n_out; ++i) {
+    int32_t y = o->y[i];
+    if (purpose != PLAIN && (c->out[i].type != DT_F32 || (data->only >= 0 && data->only != i)))
+      continue;
+    if (purpose == TRAINED_SUM || purpose == TRAINED_PAIR)
+      y = test_node(&o->g, "ADD", NULL, ACT_NONE, 2,
+                    (int32_t[]){y, purpose == TRAINED_PAIR ? again[i] : y});
+    outputs[o->g.n_outputs++] = purpose != PLAIN && !depends ? add_zero(o, y) : y;
   }
-  if (purpose != PLAIN && !depends)
-    outputs[0] = add_zero(o, outputs[0]);
   o->g.outputs = outputs;
-  o->g.n_outputs = n_out;
   Status s = passes_run(&o->g, &o->diag);
   if (s == ST_OK && purpose != PLAIN)
     s = grad_pass(&o->g, &(GradOptions){.loss = LOSS_KIND_MSE, .sample_rows = 1}, &o->r, &o->diag);
@@ -258,13 +258,12 @@ void opgraph_run(OpGraph *o, int first, size_t from, size_t to)
     if (o->scale[i] >= 0)
       o->bound[o->scale[i]] = (uint8_t *)o->scale_value[i] + at;
   }
-  if (o->r.labels) {
-    const Tensor *out = &o->g.tensors[o->g.outputs[0]];
-    int64_t numel = shape_numel(&out->shape);
-    o->bound[o->r.labels[0]] = o->data->label + first * numel;
-    if (o->zero >= 0)
-      o->bound[o->zero] = zeros;
+  for (int i = 0; o->r.labels && i < o->g.n_outputs; ++i) {
+    const Tensor *out = &o->g.tensors[o->g.outputs[i]];
+    o->bound[o->r.labels[i]] = o->data->label[i] + first * shape_numel(&out->shape);
   }
+  if (o->zero >= 0)
+    o->bound[o->zero] = zeros;
   Hyper hyper = {.learning_rate = 0, .alpha = 0.5f, .beta1 = 0.5f, .beta2 = 0.75f, .epsilon = 1};
   if (op_by_name(o->c->op)->flags & OP_EFFECT)
     hyper.learning_rate = 0.5f;

@@ -23,8 +23,9 @@ typedef enum {
 typedef struct {
   void *in[OP_INPUTS];
   size_t bytes[OP_INPUTS]; // of one sample
-  float *label;
+  float *label[OP_OUTPUTS]; // of the outputs that have a loss
   const void *attr;        // of the operator
+  int only;                // the output that alone has a loss; -1: every float32 one
 } OpData;
 
 typedef struct {

@@ -41,6 +41,7 @@ static double load(DType type, const void *at, int64_t i)
   case DT_I32: return ((const int32_t *)at)[i];
   case DT_I64: return (double)((const int64_t *)at)[i];
   case DT_I16: return ((const int16_t *)at)[i];
+  case DT_I8: return ((const int8_t *)at)[i];
   default: return ((const uint8_t *)at)[i];
   }
 }
@@ -170,7 +171,19 @@ static void check_values(const OpCase *c, const OpData *data)
 
 // ---- samples ----
 
-// Output 0 of three samples at once against three runs of one.
+static void compare_sample(const OpGraph *all, const OpGraph *one, int output, int sample)
+{
+  const Tensor *y = &all->g.tensors[all->y[output]];
+  int64_t n = shape_numel(&y->shape);
+  size_t at = (size_t)sample * (size_t)n * dtype_bytes(y->dtype);
+  if (!y->batched)
+    FAIL("samples: output %d does not depend on them", output);
+  else
+    compare("samples", y->dtype, (uint8_t *)opgraph_at(all, all->y[output]) + at,
+            opgraph_at(one, one->y[output]), n);
+}
+
+// Three samples at once against three runs of one.
 static void check_samples_with(const OpCase *c, const OpData *data, const Role *role)
 {
   OpGraph one, all;
@@ -181,16 +194,11 @@ static void check_samples_with(const OpCase *c, const OpData *data, const Role *
   if (s != ST_OK || t != ST_OK) {
     FAIL("samples: %s", s != ST_OK ? one.diag.text : all.diag.text);
   } else {
-    const Tensor *y = &all.g.tensors[all.y[0]];
-    int64_t n = shape_numel(&y->shape);
-    size_t bytes = (size_t)n * dtype_bytes(y->dtype);
     opgraph_run(&all, 0, 0, all.g.n_nodes);
-    if (!y->batched)
-      FAIL("samples: the output does not depend on them");
-    for (int i = 0; y->batched && i < OP_SAMPLES; ++i) {
+    for (int i = 0; i < OP_SAMPLES; ++i) {
       opgraph_run(&one, i, 0, one.g.n_nodes);
-      compare("samples", y->dtype, (uint8_t *)opgraph_at(&all, all.y[0]) + (size_t)i * bytes,
-              opgraph_at(&one, one.y[0]), n);
+      for (int k = 0; k < all.g.n_outputs; ++k)
+        compare_sample(&all, &one, k, i);
     }
   }
   opgraph_drop(&one);
@@ -247,17 +255,20 @@ static const float *gradient_of(const OpGraph *o, int i)
   return NULL;
 }
 
-// The loss of sample 0, from the output, in double.
+// The loss of sample 0, from the outputs, in double.
 static double loss_of(OpGraph *o)
 {
-  const Tensor *out = &o->g.tensors[o->g.outputs[0]];
-  int64_t n = shape_numel(&out->shape);
+  double loss = 0;
   opgraph_run(o, 0, 0, o->r.n_forward);
-  const float *y = opgraph_at(o, o->g.outputs[0]), *t = o->data->label;
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i)
-    sum += ((double)y[i] - (double)t[i]) * ((double)y[i] - (double)t[i]);
-  return sum / (double)n;
+  for (int k = 0; k < o->g.n_outputs; ++k) {
+    int64_t n = shape_numel(&o->g.tensors[o->g.outputs[k]].shape);
+    const float *y = opgraph_at(o, o->g.outputs[k]), *t = o->data->label[k];
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i)
+      sum += ((double)y[i] - (double)t[i]) * ((double)y[i] - (double)t[i]);
+    loss += sum / (double)n;
+  }
+  return loss;
 }
 
 static double slope(OpGraph *o, float *x, double h)
@@ -399,7 +410,7 @@ static void check_pair(const OpCase *c, const OpData *data, const Role *role)
   arena_drop(&arena);
 }
 
-static void check_gradients(const OpCase *c, OpData *data, Arena *arena)
+static void check_gradients_of(const OpCase *c, OpData *data, Arena *arena)
 {
   static const Role roles[] = {ROLE_PARAM, ROLE_SCALED, ROLE_CONST};
   int operand[OP_INPUTS], n = free_operands(c, operand);
@@ -416,10 +427,12 @@ static void check_gradients(const OpCase *c, OpData *data, Arena *arena)
     opgraph_drop(&o);
     return;
   }
-  int64_t labels = OP_SAMPLES * shape_numel(&o.g.tensors[o.g.outputs[0]].shape);
-  data->label = arena_array(arena, (size_t)labels, sizeof *data->label);
-  for (int64_t i = 0; i < labels; ++i)
-    data->label[i] = (float)random_value(false);
+  for (int k = 0; k < o.g.n_outputs; ++k) {
+    int64_t labels = OP_SAMPLES * shape_numel(&o.g.tensors[o.g.outputs[k]].shape);
+    data->label[k] = arena_array(arena, (size_t)labels, sizeof **data->label);
+    for (int64_t i = 0; i < labels; ++i)
+      data->label[k][i] = (float)random_value(false);
+  }
   if (opgraph_program(&o, 1) != ST_OK) {
     FAIL("gradient: %s", o.diag.text);
     opgraph_drop(&o);
@@ -444,6 +457,15 @@ static void check_gradients(const OpCase *c, OpData *data, Arena *arena)
       check_pair(c, data, role);
     }
   }
+}
+
+// With a loss of every output, and of each one alone: the others get no gradient then.
+static void check_gradients(const OpCase *c, OpData *data, Arena *arena)
+{
+  int n = case_outputs(c);
+  for (data->only = -1; data->only < (n > 1 ? n : 0); ++data->only)
+    if (data->only < 0 || c->out[data->only].type == DT_F32)
+      check_gradients_of(c, data, arena);
 }
 
 static void check_case(const OpCase *c)

@@ -28,6 +28,7 @@ OPTIONS = {
     "SQUEEZE": "Squeeze", "EXPAND_DIMS": "ExpandDims", "TRANSPOSE": "Transpose",
     "CONCATENATION": "Concatenation", "SOFTMAX": "Softmax", "SLICE": "Slice",
     "STRIDED_SLICE": "StridedSlice", "PACK": "Pack", "SHAPE": "Shape",
+    "SPLIT": "Split", "SPLIT_V": "SplitV", "UNPACK": "Unpack",
 }
 
 
@@ -100,18 +101,26 @@ class Model:
         """Adds an operator and returns its output. A given shape is not computed, for models that
         are refused."""
         op = Op(name, list(inputs), [], options, has_options)
-        kind = np.dtype(dtype)
+        self.ops.append(op)
         if shape is None:
-            with np.errstate(all="ignore"):
-                example = reference.apply(op, [self._example(i) for i in inputs])
-            shape = example.shape
+            return self._results(op)[0]
+        op.outputs.append(self._tensor(shape, np.dtype(dtype)))
+        return op.outputs[0]
+
+    def op_outputs(self, name: str, *inputs: int, **options: Any) -> list[int]:
+        """Adds an operator with any number of outputs and returns them."""
+        self.ops.append(Op(name, list(inputs), [], options))
+        return self._results(self.ops[-1])
+
+    def _results(self, op: Op) -> list[int]:
+        with np.errstate(all="ignore"):
+            examples = reference.apply(op, [self._example(i) for i in op.inputs])
+        for example in examples:
             kind = np.dtype(np.float32) if example.dtype.kind == "f" else example.dtype
             if kind.kind != "f":
                 self._known[len(self.tensors)] = example
-        out = self._tensor(shape, kind)
-        op.outputs.append(out)
-        self.ops.append(op)
-        return out
+            op.outputs.append(self._tensor(example.shape, kind))
+        return op.outputs
 
     def _example(self, i: int) -> np.ndarray | None:
         if i < 0:

@@ -167,6 +167,21 @@ def pack(*x: Array, axis: int = 0, values_count: int = 0) -> Array:
     return np.stack(x, axis)
 
 
+def split(axis: Array, x: Array, num_splits: int = 0) -> list[Array]:
+    return np.split(x, num_splits, int(axis.reshape(())))
+
+
+def split_v(x: Array, sizes: Array, axis: Array, num_splits: int = 0) -> list[Array]:
+    n = x.shape[int(axis.reshape(()))]
+    known = [int(s) for s in sizes]
+    ends = np.cumsum([n - sum(known) - 1 if s == -1 else s for s in known])
+    return np.split(x, ends[:-1], int(axis.reshape(())))
+
+
+def unpack(x: Array, num: int = 0, axis: int = 0) -> list[Array]:
+    return list(np.moveaxis(x, axis, 0))
+
+
 def slice_(x: Array, begin: Array, size: Array) -> Array:
     return x[tuple(slice(b, None if n == -1 else b + n) for b, n in zip(begin, size))]
 
@@ -204,15 +219,18 @@ OPERATORS = {
     "MEAN": mean, "SUM": total, "RESHAPE": reshape, "SQUEEZE": squeeze,
     "EXPAND_DIMS": expand_dims, "TRANSPOSE": transpose, "PAD": pad, "PADV2": pad,
     "CONCATENATION": concatenation, "PACK": pack, "SLICE": slice_,
-    "STRIDED_SLICE": strided_slice, "SHAPE": shape_of,
+    "STRIDED_SLICE": strided_slice, "SHAPE": shape_of, "SPLIT": split, "SPLIT_V": split_v,
+    "UNPACK": unpack,
 }
 
 
-def apply(op: Op, operands: Sequence[Array | None]) -> Array:
-    """Returns the output of an operator."""
+def apply(op: Op, operands: Sequence[Array | None]) -> list[Array]:
+    """Returns the outputs of an operator."""
     options = dict(op.options)
     act = options.pop("act", "NONE")
-    return activate(act, np.asarray(OPERATORS[op.name](*operands, **options)))
+    results = OPERATORS[op.name](*operands, **options)
+    results = results if isinstance(results, list) else [results]
+    return [activate(act, np.asarray(y)) for y in results]
 
 
 def run(model: Model, sample: Sequence[Array], constants: dict[int, Array] | None = None) -> list:
@@ -225,7 +243,7 @@ def run(model: Model, sample: Sequence[Array], constants: dict[int, Array] | Non
     for i, x in zip(model.inputs, sample):
         values[i] = np.asarray(x, np.float64) if x.dtype.kind == "f" else x
     for op in model.ops:
-        values[op.outputs[0]] = apply(op, [values[i] for i in op.inputs])
+        values.update(zip(op.outputs, apply(op, [values[i] for i in op.inputs])))
     return [values[i] for i in model.outputs]
 
 

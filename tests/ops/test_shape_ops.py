@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK SLICE STRIDED_SLICE PAD PADV2."""
+"""RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK SPLIT SPLIT_V UNPACK SLICE STRIDED_SLICE
+PAD PADV2."""
 
 import itertools
 
@@ -99,6 +100,51 @@ def test_pack(shape: tuple, axis: int, kind: str) -> None:
 def test_pack_of_other_ranks(shape: tuple) -> None:
     check_case(lambda m: m.output(m.op("PACK", *[m.input(*shape) for _ in range(3)], axis=0,
                                        values_count=3)), f"PACK {shape}")
+
+
+# Shape, axis, number or sizes of the parts.
+CUTS = [
+    ((1, 6), 1, 3), ((1, 6), -1, [2, 4]), ((1, 6), 1, [1, -1, 2]), ((1, 6), 0, 1), ((4, 3), 0, 2),
+    ((4, 3), 0, [1, 3]), ((4,), -1, 4), ((1, 4, 3, 2), 1, 2), ((1, 4, 3, 2), 2, [-1, 1]),
+    ((1, 4, 3, 2), -1, 2), ((1, 2, 1, 2, 6, 2), 4, 3), ((3, 1, 4), -3, [2, 1])]
+
+
+@pytest.mark.parametrize(("shape", "axis", "parts"), CUTS, ids=str)
+@pytest.mark.parametrize("used", ["all", "last"])
+def test_split(shape: tuple, axis: int, parts: int | list, used: str) -> None:
+    def build(m: Model) -> None:
+        x = m.input(*shape)
+        if isinstance(parts, int):
+            cut = m.op_outputs("SPLIT", m.scalar(axis), x, num_splits=parts)
+        else:
+            sizes = m.ints(parts, dtype=np.int64 if axis < 0 else np.int32)
+            cut = m.op_outputs("SPLIT_V", x, sizes, m.scalar(axis), num_splits=len(parts))
+        m.output(*cut if used == "all" else cut[-1:])
+
+    check_case(build, f"SPLIT {shape} {axis} {parts} {used}")
+
+
+@pytest.mark.parametrize(("shape", "axis"), [
+    ((1, 3), 1), ((1, 3), 0), ((3,), 0), ((3, 2), -2), ((1, 3, 4), 1), ((1, 2, 3, 2), -1),
+    ((2, 1, 3), 1)], ids=str)
+@pytest.mark.parametrize("used", ["all", "last"])
+def test_unpack(shape: tuple, axis: int, used: str) -> None:
+    def build(m: Model) -> None:
+        steps = m.op_outputs("UNPACK", m.input(*shape), num=shape[axis], axis=axis)
+        m.output(*steps if used == "all" else steps[-1:])
+
+    check_case(build, f"UNPACK {shape} {axis} {used}")
+
+
+def test_unpacked_steps_of_a_sequence_packed_again() -> None:
+    """A hundred steps, as Keras unrolls a recurrent network."""
+    def build(m: Model) -> None:
+        steps = m.op_outputs("UNPACK", m.input(1, 100, 2), num=100, axis=1)
+        w = m.weights(2)
+        m.output(m.op("PACK", *[m.op("MUL", s, w) for s in reversed(steps)], axis=1,
+                      values_count=100))
+
+    check_case(build, "UNPACK a hundred")
 
 
 @pytest.mark.parametrize(("shape", "begin", "size"), [

@@ -38,6 +38,12 @@ typedef struct {
 } BoxAttr;
 
 typedef struct {
+  Shape whole;
+  int32_t axis;
+  const int32_t *extent; // of every operand along the axis, those that are absent too
+} JoinAttr;
+
+typedef struct {
   Shape shape;
 } ReshapeToAttr;
 

@@ -38,6 +38,24 @@ MoveShape box_move(const Box *box, const Shape *outer, bool outer_is_src, int32_
   return m;
 }
 
+Status parts_bind(Bind *b, const Shape *whole, int axis, const int32_t *extent, int n,
+                  bool whole_is_src, DType type, Parts *out)
+{
+  *out = (Parts){.n = n, .bytes = (int32_t)dtype_bytes(type)};
+  out->move = arena_array(b->arena, (size_t)n, sizeof *out->move);
+  out->offset = arena_array(b->arena, (size_t)n, sizeof *out->offset);
+  if (!out->move || !out->offset)
+    return diag_oom(b->diag);
+  Box box = box_whole(whole);
+  for (int i = 0; i < n; ++i) {
+    box.count[axis] = extent[i];
+    out->move[i] = box_move(&box, whole, whole_is_src, out->bytes, &out->offset[i]);
+    out->offset[i] *= out->bytes;
+    box.begin[axis] += extent[i];
+  }
+  return ST_OK;
+}
+
 bool box_takes_all_of_dim0(const Box *box, const Shape *outer)
 {
   return outer->rank > 0 && box->begin[0] == 0 && box->stride[0] == 1 &&

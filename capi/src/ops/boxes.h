@@ -14,6 +14,15 @@ Box box_whole(const Shape *s);
 // `outer_is_src` says which side is which. *offset is where the box begins in outer, in elements.
 MoveShape box_move(const Box *box, const Shape *outer, bool outer_is_src, int32_t element_bytes,
                    int64_t *offset);
+// The strided copies between a tensor and n parts of it, which lie one behind the other along an
+// axis, each dense in memory of its own.
+typedef struct {
+  int32_t n, bytes;
+  MoveShape *move; // [n]
+  int64_t *offset; // [n] where each begins in the whole, in bytes
+} Parts;
+Status parts_bind(Bind *b, const Shape *whole, int axis, const int32_t *extent, int n,
+                  bool whole_is_src, DType type, Parts *out) MUST_USE;
 // Then the boxes of several samples, one tensor behind the other, are one box.
 bool box_takes_all_of_dim0(const Box *box, const Shape *outer);
 

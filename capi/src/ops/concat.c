@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONCATENATION along an axis, and PACK, which makes a new one, of any element type. Their
-// gradients are the slices of dy.
+// gradients are the slices of dy. JOIN, which makes the gradient of SPLIT and its like.
 #include "ops/boxes.h"
 
 typedef struct {
   int32_t axis;
   int32_t count; // PACK: how many inputs the file says it has
 } ConcatAttr;
-
-typedef struct {
-  int32_t n, bytes;
-  MoveShape *move;  // [n]
-  int64_t *offset;  // [n]
-} Args;
 
 static Status parse_concat(const FbTable *options, void *attr, int *act, Diag *d)
 {
@@ -81,7 +75,7 @@ static Status infer_pack(Infer *f)
   return infer_out(f, 0, first->dtype, out);
 }
 
-// The axis in the output, and what an input takes along it.
+// The axis in the output, and what each input takes along it.
 static int axis_of(const Graph *g, const Node *n)
 {
   int axis = 0;
@@ -89,72 +83,102 @@ static int axis_of(const Graph *g, const Node *n)
   return axis;
 }
 
-static bool is_pack(const Node *n)
+static void extents(const Graph *g, const Node *n, int axis, int32_t *extent)
 {
-  return n->op == op_by_name("PACK");
+  bool pack = n->op == op_by_name("PACK");
+  for (int i = 0; i < n->n_in; ++i)
+    extent[i] = pack ? 1 : g->tensors[n->in[i]].shape.dim[axis];
 }
 
-static int32_t extent(const Graph *g, const Node *n, int i, int axis)
+static bool all_batched(const Graph *g, const Node *n)
 {
-  return is_pack(n) ? 1 : g->tensors[n->in[i]].shape.dim[axis];
+  for (int i = 0; i < n->n_in; ++i)
+    if (n->in[i] >= 0 && !g->tensors[n->in[i]].batched)
+      return false;
+  return true;
 }
 
 static bool merge(const Graph *g, const Node *n)
 {
-  for (int i = 0; i < n->n_in; ++i)
-    if (!g->tensors[n->in[i]].batched)
-      return false;
-  return axis_of(g, n) != 0;
+  return all_batched(g, n) && axis_of(g, n) != 0;
 }
 
 static void run(const void *args, const Call *c)
 {
-  const Args *a = args;
+  const Parts *a = args;
   for (int32_t i = 0; i < a->n; ++i)
-    move_copy(&a->move[i], c->p[i], (uint8_t *)c->p[a->n] + a->offset[i] * a->bytes, c->pool);
+    move_copy(&a->move[i], c->p[i], (uint8_t *)c->p[a->n] + a->offset[i], c->pool);
 }
 
 static Status bind(Bind *b)
 {
-  Args *a = bind_args(b, sizeof *a);
+  Parts *a = bind_args(b, sizeof *a);
   if (!a)
     return diag_oom(b->diag);
-  a->n = b->node->n_in;
-  a->bytes = (int32_t)dtype_bytes(bind_type(b, 0));
-  a->move = arena_array(b->arena, (size_t)a->n, sizeof *a->move);
-  a->offset = arena_array(b->arena, (size_t)a->n, sizeof *a->offset);
-  if (!a->move || !a->offset)
-    return diag_oom(b->diag);
+  int32_t extent[OP_MAX_OPERANDS];
   int axis = axis_of(b->g, b->node);
-  Shape outer = bind_out(b, 0);
-  int32_t at = 0;
-  for (int i = 0; i < a->n; ++i) {
-    Box box = box_whole(&outer);
-    box.begin[axis] = at;
-    box.count[axis] = extent(b->g, b->node, i, axis);
-    at += box.count[axis];
-    a->move[i] = box_move(&box, &outer, false, a->bytes, &a->offset[i]);
-  }
+  extents(b->g, b->node, axis, extent);
+  Shape whole = bind_out(b, 0);
   b->run = run;
-  return ST_OK;
+  return parts_bind(b, &whole, axis, extent, b->node->n_in, false, bind_type(b, 0), a);
 }
 
 static Status grad(Grad *g)
 {
   const Node *n = grad_of(g);
   const Graph *graph = grad_graph(g);
+  int32_t extent[OP_MAX_OPERANDS];
   int axis = axis_of(graph, n);
+  extents(graph, n, axis, extent);
   BoxAttr attr = {.outer = grad_tensor(g, n->out[0])->shape};
-  int32_t at = 0;
+  attr.box = box_whole(&attr.outer);
   for (int i = 0; i < n->n_in; ++i) {
-    attr.box = box_whole(&attr.outer);
     attr.inner = grad_tensor(g, n->in[i])->shape;
-    attr.box.begin[axis] = at;
-    attr.box.count[axis] = extent(grad_graph(g), n, i, axis);
-    at += attr.box.count[axis];
+    attr.box.count[axis] = extent[i];
     if (grad_wants(g, i))
       grad_give(g, i, grad_node(g, "BOX_READ", &attr, 1, (int32_t[]){grad_out(g, 0)}));
+    attr.box.begin[axis] += extent[i];
   }
+  return ST_OK;
+}
+
+// JOIN(part, ..) -> the whole; zeros stand for parts that are absent
+static Status infer_join(Infer *f)
+{
+  return infer_out(f, 0, DT_F32, ((const JoinAttr *)f->node->attr)->whole);
+}
+
+static bool merge_join(const Graph *g, const Node *n)
+{
+  return all_batched(g, n) && ((const JoinAttr *)n->attr)->axis != 0;
+}
+
+static void run_join(const void *args, const Call *c)
+{
+  static const float zero;
+  const Parts *a = args;
+  for (int32_t i = 0; i < a->n; ++i) {
+    void *to = (uint8_t *)c->p[a->n] + a->offset[i];
+    if (c->p[i] && c->accumulate)
+      move_add(&a->move[i], c->p[i], to, c->pool);
+    else if (c->p[i] || !c->accumulate)
+      move_copy(&a->move[i], c->p[i] ? c->p[i] : &zero, to, c->pool);
+  }
+}
+
+static Status bind_join(Bind *b)
+{
+  const JoinAttr *attr = b->node->attr;
+  Parts *a = bind_args(b, sizeof *a);
+  if (!a)
+    return diag_oom(b->diag);
+  Shape whole = bind_out(b, 0);
+  TRY(parts_bind(b, &whole, attr->axis, attr->extent, b->node->n_in, false, DT_F32, a));
+  for (int i = 0; i < a->n; ++i)
+    if (b->node->in[i] < 0)
+      for (int k = 0; k < a->move[i].rank; ++k)
+        a->move[i].src_stride[k] = 0;
+  b->run = run_join;
   return ST_OK;
 }
 
@@ -165,6 +189,8 @@ const OpDef concat_ops[] = {
   {.name = "PACK", .code = 83, .options = 59, .min_in = 1, .max_in = 255, .n_out = 1,
    .attr_bytes = sizeof(ConcatAttr), .parse = parse_pack, .infer = infer_pack, .merge = merge,
    .bind = bind, .grad = grad},
+  {.name = "JOIN", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
+   .attr_bytes = sizeof(JoinAttr), .infer = infer_join, .merge = merge_join, .bind = bind_join},
   END_OPS};
 
 const OpCase concat_cases[] = {
@@ -202,6 +228,14 @@ const OpCase concat_cases[] = {
        OUT(TENSOR(I64, DIMS(2, 2), VALUES(1, 3, 2, 4))), OPTIONS(OPT_INT(0, 2), OPT_INT(1, -1))),
   CASE("PACK", "scalars", IN(TENSOR(I32, DIMS(), VALUES(1)), CONSTANT(I32, DIMS(), VALUES(-1))),
        OUT(TENSOR(I32, DIMS(2), VALUES(1, -1))), ATTR(ConcatAttr, .count = 2)),
+  CASE("PACK", "bytes",
+       IN(TENSOR(I8, DIMS(1, 2), VALUES(1, -2)), TENSOR(I8, DIMS(1, 2), VALUES(3, 4))),
+       OUT(TENSOR(I8, DIMS(1, 2, 2), VALUES(1, 3, -2, 4))), ATTR(ConcatAttr, .axis = -1)),
+  CASE("PACK", "truth",
+       IN(TENSOR(BOOL, DIMS(2), VALUES(1, 0)), TENSOR(BOOL, DIMS(2), VALUES(0, 1))),
+       OUT(TENSOR(BOOL, DIMS(2, 2), VALUES(1, 0, 0, 1))), ATTR(ConcatAttr, .count = 2)),
+  CASE("PACK", "int16", IN(TENSOR(I16, DIMS(1), VALUES(-300)), TENSOR(I16, DIMS(1), VALUES(300))),
+       OUT(TENSOR(I16, DIMS(1, 2), VALUES(-300, 300))), ATTR(ConcatAttr, .axis = 1)),
   CASE("PACK", "between", IN(RANDOM(1, 3, 2), RANDOM(1, 3, 2), RANDOM(1, 3, 2)),
        OUT(RANDOM(1, 3, 3, 2)), ATTR(ConcatAttr, .axis = 1)),
   CASE("PACK", "before the batch", IN(RANDOM(1, 3), RANDOM(1, 3)), OUT(RANDOM(2, 1, 3)),

@@ -9,7 +9,7 @@
 #include "fb/reader.h"
 #include "graph/graph.h"
 
-enum { OP_NOT_IN_FILES = INT32_MIN, OP_MAX_OPERANDS = 64 };
+enum { OP_NOT_IN_FILES = INT32_MIN, OP_MAX_OPERANDS = 1024 };
 
 typedef enum {
   OP_FUSES_ACT = 1 << 0,   // attributes of the file hold a fused activation; the kernel applies it
