@@ -5,6 +5,7 @@
 #include "kernels/gemm.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct {
   const float *a, *b, *bias, *old; // bias, old: or NULL
@@ -119,6 +120,93 @@ static void check_special(Check *c, const GemmKernels *k)
     }
 }
 
+// Steps of `rank` dimensions that share nothing, or, here and there, all of it; random in order.
+// Returns the floats of all `matrices` of that many floats.
+static int64_t random_steps(Check *c, const GemmBatch *q, int64_t matrix, int64_t *step)
+{
+  int64_t floats = matrix + (check_int(c, 0, 3) == 0 ? check_int(c, 1, 5) : 0);
+  const bool is_reversed = check_int(c, 0, 4) == 0;
+  for (int r = 0; r < q->rank; ++r) {
+    const int i = is_reversed ? r : q->rank - 1 - r;
+    step[i] = check_int(c, 0, 2) == 0 ? 0 : floats;
+    floats *= step[i] ? q->dim[i] : 1;
+  }
+  return floats;
+}
+
+static void check_batch(Check *c, const GemmKernels *k, int round)
+{
+  const int largest = round % 4 == 0 ? 80 : 9;
+  GemmBatch q = {.one = {.m = check_size(c, 0, largest), .n = check_size(c, 0, largest),
+                         .k = check_size(c, 0, largest)},
+                 .rank = (int32_t)check_int(c, 0, 4)};
+  GemmShape *s = &q.one;
+  for (int i = 0; i < q.rank; ++i)
+    q.dim[i] = check_int(c, round % 13 == 0 ? 0 : 1, 5);
+  const bool accumulate = check_int(c, 0, 1);
+  int64_t n_a = random_strides(c, s->m, s->k, &s->a_row, &s->a_col);
+  int64_t n_b = random_strides(c, s->k, s->n, &s->b_row, &s->b_col);
+  s->c_row = s->n;
+  n_a = random_steps(c, &q, n_a, q.a_step);
+  n_b = random_steps(c, &q, n_b, q.b_step);
+  const int64_t n_c = random_steps(c, &q, s->m * s->n, q.c_step);
+  check_case(c, "batch of rank %d, m %d n %d k %d a %d,%d b %d,%d accumulate %d", q.rank, (int)s->m,
+             (int)s->n, (int)s->k, (int)s->a_row, (int)s->a_col, (int)s->b_row, (int)s->b_col,
+             accumulate);
+  float *old = check_input(c, n_c, -1, 1);
+  const float *a = check_input(c, n_a, -1, 1), *b = check_input(c, n_b, -1, 1);
+  double *want = check_doubles(c, n_c), *size = check_doubles(c, n_c);
+  bool *is_written = calloc((size_t)n_c + 1, sizeof *is_written);
+  for (int64_t i = 0; i < n_c; ++i)
+    size[i] = fabs(want[i] = old[i]);
+  int64_t products = 1;
+  for (int i = 0; i < q.rank; ++i)
+    products *= q.dim[i];
+  // Results of batches without products are written too.
+  int64_t results = s->m * s->n > 0;
+  for (int i = 0; i < q.rank; ++i)
+    results *= q.c_step[i] ? q.dim[i] : 1;
+  for (int64_t index = 0; index < (products ? products : results); ++index) {
+    int64_t at_a = 0, at_b = 0, at_c = 0, left = index;
+    for (int i = q.rank; i-- > 0;) {
+      if (!products && !q.c_step[i])
+        continue;
+      const int64_t e = left % q.dim[i];
+      left /= q.dim[i];
+      at_a += e * q.a_step[i];
+      at_b += e * q.b_step[i];
+      at_c += e * q.c_step[i];
+    }
+    for (int64_t i = 0; i < s->m; ++i)
+      for (int64_t j = 0; j < s->n; ++j) {
+        const int64_t at = at_c + i * s->c_row + j;
+        if (!is_written[at] && !accumulate)
+          want[at] = size[at] = 0;
+        is_written[at] = true;
+        for (int64_t e = 0; e < (products ? s->k : 0); ++e) {
+          const double term = (double)a[at_a + i * s->a_row + e * s->a_col] *
+                              b[at_b + e * s->b_row + j * s->b_col];
+          want[at] += term;
+          size[at] += fabs(term);
+        }
+      }
+  }
+  free(is_written);
+  if (check_int(c, 0, 3))
+    gemm_batch_fold(&q);
+  float *first = NULL;
+  for (int p = 0; p < CHECK_POOLS; ++p) {
+    Pool *pool = check_pool(c, p);
+    float *got = check_output(c, n_c, old);
+    void *scratch = check_scratch(c, k->batch_scratch(&q, pool_threads(pool)));
+    k->run_batch(&q, a, b, got, accumulate, scratch, pool);
+    if (p == 0)
+      check_near(c, "c", first = got, want, size, n_c, 1e-6);
+    else
+      check_bits(c, "c", got, first, (size_t)n_c * sizeof(float));
+  }
+}
+
 // Aligned as tensors are, unlike the buffers of the checks.
 static float *bench_buffer(Check *c, int64_t n)
 {
@@ -161,6 +249,37 @@ static void bench(Check *c, const GemmKernels *k)
   }
 }
 
+// Attention: scores and mixed values of all heads of a step.
+static void bench_batches(Check *c, const GemmKernels *k)
+{
+  static const int heads[][3] = {{8, 16, 8}, {64, 8, 8}, {64, 8, 32}, {96, 16, 32}, {48, 32, 64},
+                               {96, 64, 64}, {32, 128, 64}, {12, 512, 64}};
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; ++i) {
+    const int64_t n = heads[i][0], t = heads[i][1], d = heads[i][2];
+    for (int way = 0; way < 2; ++way) {
+      // [t,d] [t,d]^T, and [t,t] [t,d]
+      GemmBatch q = {.one = {t, t, d, d, 1, 1, d, t, KACT_NONE}, .rank = 1, .dim = {n},
+                     .a_step = {t * d}, .b_step = {t * d}, .c_step = {t * t}};
+      if (way)
+        q = (GemmBatch){.one = {t, d, t, t, 1, d, 1, d, KACT_NONE}, .rank = 1, .dim = {n},
+                        .a_step = {t * t}, .b_step = {t * d}, .c_step = {t * d}};
+      check_case(c, "bench");
+      const float *a = bench_buffer(c, n * q.a_step[0]), *b = bench_buffer(c, n * q.b_step[0]);
+      float *to = bench_buffer(c, n * q.c_step[0]);
+      for (int p = 0; p < 2; ++p) {
+        Pool *pool = check_pool(c, p);
+        void *scratch = check_scratch(c, k->batch_scratch(&q, pool_threads(pool)));
+        CheckBench time = {0};
+        while (check_bench_next(&time))
+          k->run_batch(&q, a, b, to, false, scratch, pool);
+        check_bench_report(c, &time, 2.0 * (double)(n * t * t * d), 0,
+                           "%d x %s of %dx%d, %d threads", (int)n, way ? "values" : "scores",
+                           (int)t, (int)d, p + 1);
+      }
+    }
+  }
+}
+
 void check_gemm(Check *c)
 {
   const GemmKernels *k = gemm_kernels_for(c->isa);
@@ -169,6 +288,10 @@ void check_gemm(Check *c)
   for (int round = 0; round < 3 * c->rounds; ++round)
     check_shape(c, k, round);
   check_special(c, k);
-  if (c->bench)
+  for (int round = 0; round < 3 * c->rounds; ++round)
+    check_batch(c, k, round);
+  if (c->bench) {
     bench(c, k);
+    bench_batches(c, k);
+  }
 }

@@ -115,6 +115,11 @@ def fully_connected(x: Array, w: Array, b: Array | None = None, keep_num_dims: b
     return y.reshape(*x.shape[:-1], len(w)) if keep_num_dims else y
 
 
+def batch_matmul(a: Array, b: Array, adjoint_lhs: bool = False, adjoint_rhs: bool = False,
+                 **o: Any) -> Array:
+    return (a.swapaxes(-1, -2) if adjoint_lhs else a) @ (b.swapaxes(-1, -2) if adjoint_rhs else b)
+
+
 def softmax(x: Array, beta: float = 1.0) -> Array:
     e = np.exp(beta * (x - x.max(axis=-1, keepdims=True)))
     return e / e.sum(axis=-1, keepdims=True)
@@ -215,6 +220,7 @@ OPERATORS = {
     "RELU_N1_TO_1": lambda x: activate("RELU_N1_TO_1", x), "TANH": np.tanh,
     "LOGISTIC": lambda x: 1 / (1 + np.exp(-x)), "LEAKY_RELU": leaky_relu, "CONV_2D": conv_2d,
     "DEPTHWISE_CONV_2D": depthwise_conv_2d, "FULLY_CONNECTED": fully_connected,
+    "BATCH_MATMUL": batch_matmul,
     "MAX_POOL_2D": max_pool_2d, "AVERAGE_POOL_2D": average_pool_2d, "SOFTMAX": softmax,
     "MEAN": mean, "SUM": total, "RESHAPE": reshape, "SQUEEZE": squeeze,
     "EXPAND_DIMS": expand_dims, "TRANSPOSE": transpose, "PAD": pad, "PADV2": pad,

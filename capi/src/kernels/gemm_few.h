@@ -10,6 +10,8 @@
 
 // Tile of dot products, vectors along k.
 enum { DOT_ROWS = 3, DOT_COLS = SIMD_LANES == 4 ? 2 : 4, DOT_MAX_ROWS = 32 };
+// So short, what a dot product ends with costs more than it, and packing for some rows costs less.
+enum { DOT_SHORT_K = 12 * SIMD_LANES, DOT_PACKED_ROWS = 4 };
 // Products of so few rows are sums of rows of B, so many columns and rows at a time.
 enum { SUM_MAX_ROWS = 3, SUM_COLS = 1024, SUM_K = 4 };
 
@@ -18,12 +20,14 @@ typedef struct {
   const float *a, *b, *bias;
   float *c;
   bool accumulate;
-  int64_t task_cols;
+  int64_t task_cols, tasks;
+  PoolTask task;
 } FewProduct;
 
 static bool is_dot(const GemmShape *s)
 {
-  return s->m <= DOT_MAX_ROWS && s->a_col == 1 && s->b_row == 1;
+  return s->m <= DOT_MAX_ROWS && s->a_col == 1 && s->b_row == 1 &&
+         (s->m < DOT_PACKED_ROWS || s->k > DOT_SHORT_K);
 }
 
 static bool is_sum(const GemmShape *s)
@@ -153,25 +157,25 @@ static void sum_task(void *context, int task, int worker)
   }
 }
 
-// Runs the product if its rows are few; both kinds need no scratch.
-static bool run_few(FewProduct *p, Pool *pool)
+// Chooses task and grid by p->s, if its rows are few; both kinds need no scratch.
+static bool plan_few(FewProduct *p)
 {
   const GemmShape *s = p->s;
   if (is_dot(s)) {
     p->task_cols = core_ceil(CORE_SERIAL_FLOPS, 2 * (s->m * s->k + 1));
     p->task_cols = core_ceil(p->task_cols, DOT_COLS) * DOT_COLS;
-    pool_run(pool, (int)core_ceil(s->n, p->task_cols), dot_task, p);
-    return true;
-  }
-  if (is_sum(s)) {
+    p->task = dot_task;
+  } else if (is_sum(s)) {
     p->task_cols = SUM_COLS;
     while (p->task_cols > 64 && s->m * s->k * p->task_cols > 2 * CORE_SERIAL_FLOPS &&
            core_ceil(s->n, p->task_cols) < 16)
       p->task_cols /= 2;
-    pool_run(pool, (int)core_ceil(s->n, p->task_cols), sum_task, p);
-    return true;
+    p->task = sum_task;
+  } else {
+    return false;
   }
-  return false;
+  p->tasks = core_ceil(s->n, p->task_cols);
+  return true;
 }
 
 #endif

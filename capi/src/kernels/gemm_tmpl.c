@@ -244,7 +244,7 @@ typedef struct {
   const float *a, *b, *bias;
   float *c;
   bool accumulate, pack_a, pack_b;
-  int64_t task_rows, task_cols, row_tasks, block_k;
+  int64_t task_rows, task_cols, row_tasks, tasks, block_k;
   size_t worker_bytes;
   char *scratch;
 } Product;
@@ -318,8 +318,8 @@ static void product_task(void *context, int task, int worker)
   }
 }
 
-// Chooses what to pack and how to cut, by the shape only.
-static Product plan(const GemmShape *s)
+// Chooses what to pack and how to cut, by the shape and the number of tasks wanted.
+static Product plan(const GemmShape *s, int64_t wanted)
 {
   Product p = {.s = s};
   // Rows of B in place cost nothing when each is read by few strips and all stay in cache.
@@ -333,7 +333,7 @@ static Product plan(const GemmShape *s)
   int64_t most_cols = CORE_B_FLOATS / (p.block_k > 0 ? p.block_k : 1) / CORE_COLS * CORE_COLS;
   p.task_cols = core_min(p.task_cols, most_cols < CORE_COLS ? CORE_COLS : most_cols);
   // More tasks where each keeps enough work.
-  while (core_ceil(s->m, p.task_rows) * core_ceil(s->n, p.task_cols) < PRODUCT_TASKS) {
+  while (core_ceil(s->m, p.task_rows) * core_ceil(s->n, p.task_cols) < wanted) {
     bool rows = core_min(s->m, p.task_rows) >= 16 * CORE_ROWS ||
                 (!p.pack_b && core_min(s->m, p.task_rows) > CORE_ROWS);
     int64_t cost = 2 * core_min(s->m, p.task_rows) * core_min(s->n, p.task_cols) * s->k;
@@ -346,6 +346,7 @@ static Product plan(const GemmShape *s)
   }
   p.task_rows = core_min(p.task_rows, core_ceil(s->m, CORE_ROWS) * CORE_ROWS);
   p.row_tasks = core_ceil(s->m, p.task_rows);
+  p.tasks = p.row_tasks * core_ceil(s->n, p.task_cols);
   lay_out(&p, NULL, &p.worker_bytes);
   return p;
 }
@@ -359,7 +360,7 @@ static size_t scratch_bytes(const GemmShape *s, int threads)
 {
   if (is_empty(s) || is_dot(s) || is_sum(s))
     return 0;
-  return plan(s).worker_bytes * (size_t)(threads < 1 ? 1 : threads);
+  return plan(s, PRODUCT_TASKS).worker_bytes * (size_t)(threads < 1 ? 1 : threads);
 }
 
 // The product of nothing is zero.
@@ -379,9 +380,11 @@ static void run(const GemmShape *s, const float *a, const float *b, const float 
   if (2 * s->m * s->n * s->k < CORE_SERIAL_FLOPS)
     pool = NULL;
   FewProduct few = {.s = s, .a = a, .b = b, .bias = bias, .c = c, .accumulate = accumulate};
-  if (s->k > 0 && run_few(&few, pool))
+  if (s->k > 0 && plan_few(&few)) {
+    pool_run(pool, (int)few.tasks, few.task, &few);
     return;
-  Product p = plan(s);
+  }
+  Product p = plan(s, PRODUCT_TASKS);
   p.a = a;
   p.b = b;
   p.bias = bias;
@@ -389,10 +392,153 @@ static void run(const GemmShape *s, const float *a, const float *b, const float 
   p.accumulate = accumulate;
   p.scratch = scratch;
   if (s->k > 0)
-    pool_run(pool, (int)(p.row_tasks * core_ceil(s->n, p.task_cols)), product_task, &p);
+    pool_run(pool, (int)p.tasks, product_task, &p);
   else
     run_without_k(&p);
 }
 
+// --- batches ---
+
+// Some dimensions of a batch: those of results, or those that are summed over.
+typedef struct {
+  int rank, at[GEMM_BATCH_RANK];
+  int64_t count;
+} Dims;
+
+typedef struct {
+  const GemmBatch *q;
+  const float *a, *b;
+  float *c;
+  bool accumulate;
+  Dims results, sums;
+  bool is_few;
+  FewProduct few;  // how one product is cut
+  Product product;
+  int64_t grid;    // tasks of one result
+  int64_t at_once; // results of one task
+} Batch;
+
+static Dims select_dims(const GemmBatch *q, bool are_sums)
+{
+  Dims d = {.count = 1};
+  for (int i = 0; i < q->rank; ++i)
+    if ((q->c_step[i] == 0) == are_sums) {
+      d.at[d.rank++] = i;
+      d.count *= q->dim[i];
+    }
+  return d;
+}
+
+// Where a product stands.
+typedef struct {
+  int64_t a, b, c;
+} Place;
+
+static Place place_of(const GemmBatch *q, const Dims *d, int64_t index, Place p)
+{
+  for (int i = d->rank; i-- > 0;) {
+    const int at = d->at[i];
+    const int64_t k = index % q->dim[at];
+    p.a += k * q->a_step[at];
+    p.b += k * q->b_step[at];
+    p.c += k * q->c_step[at];
+    index /= q->dim[at];
+  }
+  return p;
+}
+
+static Batch plan_batch(const GemmBatch *q)
+{
+  const GemmShape *s = &q->one;
+  Batch p = {.q = q, .results = select_dims(q, false), .sums = select_dims(q, true)};
+  p.few.s = s;
+  p.is_few = plan_few(&p.few);
+  if (!p.is_few)
+    p.product = plan(s, core_ceil(PRODUCT_TASKS, p.results.count));
+  p.grid = p.is_few ? p.few.tasks : p.product.tasks;
+  const double cost = 2.0 * (double)s->m * (double)s->n * (double)s->k * (double)p.sums.count;
+  p.at_once = p.grid == 1 && cost < CORE_SERIAL_FLOPS ? (int64_t)(CORE_SERIAL_FLOPS / cost) : 1;
+  return p;
+}
+
+static bool batch_is_empty(const GemmBatch *q)
+{
+  return is_empty(&q->one) || select_dims(q, false).count == 0;
+}
+
+static bool batch_has_terms(const GemmBatch *q)
+{
+  return q->one.k > 0 && select_dims(q, true).count > 0;
+}
+
+static void batch_task(void *context, int task, int worker)
+{
+  const Batch *p = context;
+  const int block = (int)(task % p->grid);
+  const int64_t first = task / p->grid * p->at_once;
+  const int64_t end = core_min(first + p->at_once, p->results.count);
+  FewProduct few = p->few;
+  Product product = p->product;
+  for (int64_t i = first; i < end; ++i) {
+    const Place result = place_of(p->q, &p->results, i, (Place){0});
+    for (int64_t k = 0; k < p->sums.count; ++k) {
+      const Place at = place_of(p->q, &p->sums, k, result);
+      if (p->is_few) {
+        few.a = p->a + at.a;
+        few.b = p->b + at.b;
+        few.c = p->c + at.c;
+        few.accumulate = p->accumulate || k > 0;
+        few.task(&few, block, worker);
+      } else {
+        product.a = p->a + at.a;
+        product.b = p->b + at.b;
+        product.c = p->c + at.c;
+        product.accumulate = p->accumulate || k > 0;
+        product_task(&product, block, worker);
+      }
+    }
+  }
+}
+
+static size_t batch_scratch(const GemmBatch *q, int threads)
+{
+  if (batch_is_empty(q) || !batch_has_terms(q))
+    return 0;
+  if (q->rank == 0)
+    return scratch_bytes(&q->one, threads);
+  const Batch p = plan_batch(q);
+  return p.is_few ? 0 : p.product.worker_bytes * (size_t)(threads < 1 ? 1 : threads);
+}
+
+static void run_batch(const GemmBatch *q, const float *a, const float *b, float *c,
+                      bool accumulate, void *scratch, Pool *pool)
+{
+  if (batch_is_empty(q))
+    return;
+  if (q->rank == 0) {
+    run(&q->one, a, b, NULL, c, accumulate, scratch, pool);
+    return;
+  }
+  if (!batch_has_terms(q)) {
+    const Dims results = select_dims(q, false);
+    Product nothing = {.s = &q->one, .accumulate = accumulate};
+    for (int64_t i = 0; i < results.count; ++i) {
+      nothing.c = c + place_of(q, &results, i, (Place){0}).c;
+      run_without_k(&nothing);
+    }
+    return;
+  }
+  Batch p = plan_batch(q);
+  p.a = a;
+  p.b = b;
+  p.c = c;
+  p.accumulate = accumulate;
+  p.product.scratch = scratch;
+  pool_run(pool, (int)(p.grid * core_ceil(p.results.count, p.at_once)), batch_task, &p);
+}
+
 extern const GemmKernels KERNEL_TABLE(gemm);
-const GemmKernels KERNEL_TABLE(gemm) = {.scratch_bytes = scratch_bytes, .run = run};
+const GemmKernels KERNEL_TABLE(gemm) = {.scratch_bytes = scratch_bytes,
+                                        .run = run,
+                                        .batch_scratch = batch_scratch,
+                                        .run_batch = run_batch};
