@@ -42,7 +42,8 @@ typedef struct {
   long n_cases, n_failures;
 } Check;
 
-#define CHECK_FAMILIES(F) F(eltwise) F(rows) F(pool2d) F(move) F(update) F(gemm) F(conv) F(dwconv)
+#define CHECK_FAMILIES(F)                                                                          \
+  F(eltwise) F(rows) F(pool2d) F(move) F(pick) F(update) F(gemm) F(conv) F(dwconv)
 #define CHECK_DECLARE(family) void check_##family(Check *c);
 CHECK_FAMILIES(CHECK_DECLARE)
 

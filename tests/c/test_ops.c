@@ -101,9 +101,13 @@ static void set_roles(const OpCase *c, int choice, const Role *roles, int base, 
   int operand[OP_INPUTS], n = free_operands(c, operand);
   for (int i = 0; i < OP_INPUTS; ++i)
     role[i] = c->in[i].present ? ROLE_CONST : ROLE_ABSENT;
-  for (int k = 0; k < n; ++k, choice /= base)
-    if (c->in[operand[k]].type == DT_F32 || roles[choice % base] == ROLE_INPUT)
-      role[operand[k]] = roles[choice % base];
+  for (int k = 0; k < n; ++k, choice /= base) {
+    Role r = roles[choice % base];
+    if (c->in[operand[k]].type == DT_F32)
+      role[operand[k]] = r;
+    else if (r == ROLE_INPUT || r == ROLE_SCALED) // integers are batched or constant
+      role[operand[k]] = ROLE_INPUT;
+  }
 }
 
 static int power(int base, int n)

@@ -18,8 +18,8 @@ import numpy as np
 import reference
 from circle_schema import circle
 
-TYPES = {np.dtype(np.float32): 0, np.dtype(np.int32): 2, np.dtype(np.int64): 4,
-         np.dtype(np.bool_): 6}
+TYPES = {np.dtype(np.float32): 0, np.dtype(np.int32): 2, np.dtype(np.uint8): 3,
+         np.dtype(np.int64): 4, np.dtype(np.bool_): 6, np.dtype(np.int16): 7, np.dtype(np.int8): 9}
 OPTIONS = {
     "ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div", "CONV_2D": "Conv2D",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2D", "FULLY_CONNECTED": "FullyConnected",
@@ -29,7 +29,8 @@ OPTIONS = {
     "SQUEEZE": "Squeeze", "EXPAND_DIMS": "ExpandDims", "TRANSPOSE": "Transpose",
     "CONCATENATION": "Concatenation", "SOFTMAX": "Softmax", "SLICE": "Slice",
     "STRIDED_SLICE": "StridedSlice", "PACK": "Pack", "SHAPE": "Shape",
-    "SPLIT": "Split", "SPLIT_V": "SplitV", "UNPACK": "Unpack",
+    "SPLIT": "Split", "SPLIT_V": "SplitV", "UNPACK": "Unpack", "GATHER": "Gather",
+    "GATHER_ND": "GatherNd",
 }
 
 
@@ -42,6 +43,7 @@ class Tensor:
     signature: tuple[int, ...] | None = None
     scale: float = 2  # of the random values of an input
     away: bool = False  # and whether they are kept away from 0
+    below: int = 2  # random integers of an input are 0 .. below - 1
 
 
 @dataclass
@@ -69,10 +71,11 @@ class Model:
         self.tensors.append(Tensor(*args, **kwargs))
         return len(self.tensors) - 1
 
-    def input(self, *shape: int, scale: float = 2, away: bool = False,
+    def input(self, *shape: int, scale: float = 2, away: bool = False, below: int = 2,
               signature: tuple[int, ...] | None = None, dtype: type = np.float32) -> int:
         """Adds a graph input; returns it, or what its probe makes of it."""
-        t = self._tensor(shape, np.dtype(dtype), scale=scale, away=away, signature=signature)
+        t = self._tensor(shape, np.dtype(dtype), scale=scale, away=away, below=below,
+                         signature=signature)
         self.inputs.append(t)
         if not self.probe or dtype is not np.float32:
             return t
@@ -129,7 +132,8 @@ class Model:
         t = self.tensors[i]
         if t.value is not None:
             return t.value.astype(np.float64) if t.dtype.kind == "f" else t.value
-        return self._known.get(i, np.ones(t.shape, np.float64 if t.dtype.kind == "f" else t.dtype))
+        floats = t.dtype.kind == "f"
+        return self._known.get(i, np.ones(t.shape) if floats else np.zeros(t.shape, t.dtype))
 
     def output(self, *tensors: int) -> None:
         self.outputs.extend(tensors)
@@ -145,9 +149,14 @@ class Model:
 
     def draw(self, rng: np.random.Generator) -> list[np.ndarray]:
         """Returns one sample: random values for all inputs."""
-        tensors = [self.tensors[i] for i in self.inputs]
-        return [draw_away(rng, t.shape) if t.away
-                else rng.uniform(-t.scale, t.scale, t.shape).astype(np.float32) for t in tensors]
+        def values(t: Tensor) -> np.ndarray:
+            if t.dtype.kind != "f":
+                return rng.integers(0, t.below, t.shape).astype(t.dtype)
+            if t.away:
+                return draw_away(rng, t.shape)
+            return rng.uniform(-t.scale, t.scale, t.shape).astype(np.float32)
+
+        return [values(self.tensors[i]) for i in self.inputs]
 
     @functools.cached_property
     def file(self) -> bytes:

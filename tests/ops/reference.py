@@ -210,6 +210,22 @@ def strided_slice(x: Array, begin: Array, end: Array, strides: Array, begin_mask
     return np.asarray(x[tuple(index)])
 
 
+def gather(x: Array, index: Array, axis: int = 0, batch_dims: int = 0) -> Array:
+    axis = axis % x.ndim
+    batch = batch_dims + index.ndim if batch_dims < 0 else batch_dims
+    if batch == 0:
+        return np.take(x, index, axis)
+    return np.stack([gather(a, b, axis - 1, batch - 1) for a, b in zip(x, index)])
+
+
+def gather_nd(x: Array, index: Array) -> Array:
+    return x[tuple(np.moveaxis(index, -1, 0))]
+
+
+def embedding_lookup(index: Array, x: Array) -> Array:
+    return x[index]
+
+
 def shape_of(x: Array, out_type: int = 2) -> Array:
     return np.array(x.shape, np.int64 if out_type == 4 else np.int32)
 
@@ -226,7 +242,8 @@ OPERATORS = {
     "EXPAND_DIMS": expand_dims, "TRANSPOSE": transpose, "PAD": pad, "PADV2": pad,
     "CONCATENATION": concatenation, "PACK": pack, "SLICE": slice_,
     "STRIDED_SLICE": strided_slice, "SHAPE": shape_of, "SPLIT": split, "SPLIT_V": split_v,
-    "UNPACK": unpack,
+    "UNPACK": unpack, "GATHER": gather, "GATHER_ND": gather_nd,
+    "EMBEDDING_LOOKUP": embedding_lookup,
 }
 
 
