@@ -72,6 +72,8 @@ static MoveShape random_shape(Check *c, int round)
       s.src_stride[i] = -s.src_stride[i];
     if (check_int(c, 0, 5) == 0)
       s.src_stride[i] = 0;
+    if (check_int(c, 0, 5) == 0)
+      s.dst_stride[i] = -s.dst_stride[i];
   }
   return s;
 }

@@ -6,10 +6,11 @@
 
 #include "kernels/kernel.h"
 
-enum { MOVE_MAX_RANK = 8 };
+// Eight dimensions, each of them cut in two, and one for the samples.
+enum { MOVE_MAX_RANK = 17 };
 
 // dst[i . dst_stride] = src[i . src_stride] for every index i < dim. Strides are in elements and
-// may be negative (src) or 0; callers offset the pointers to the first element.
+// may be negative or 0; callers offset the pointers to the first element.
 typedef struct {
   int32_t rank;
   int64_t dim[MOVE_MAX_RANK];

@@ -60,7 +60,7 @@ static inline Pieces span_pieces(int64_t row_length)
 }
 
 // Index space of up to SPAN_MAX_RANK dimensions that two operands walk by their own strides.
-enum { SPAN_MAX_RANK = 8 };
+enum { SPAN_MAX_RANK = 17 };
 typedef struct {
   int32_t rank;
   int64_t dim[SPAN_MAX_RANK];

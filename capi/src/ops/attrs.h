@@ -25,18 +25,6 @@ typedef struct {
   float beta;   // of the softmax that SOFTMAX_CCE_GRAD goes through
 } LossAttr;
 
-// A box in a larger tensor: element i of it stands at begin + i * stride, count of them, per axis.
-typedef struct {
-  int32_t rank;
-  int32_t begin[MAX_RANK], stride[MAX_RANK], count[MAX_RANK];
-} Box;
-
-typedef struct {
-  Box box;
-  Shape outer; // shape of the larger tensor
-  Shape inner; // shape of the result of BOX_READ (axes of one element may be dropped)
-} BoxAttr;
-
 typedef struct {
   Shape whole;
   int32_t axis;
@@ -46,9 +34,5 @@ typedef struct {
 typedef struct {
   Shape shape;
 } ReshapeToAttr;
-
-typedef struct {
-  int32_t perm[MAX_RANK];
-} PermAttr;
 
 #endif

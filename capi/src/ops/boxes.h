@@ -5,8 +5,13 @@
 #define OPS_BOXES_H
 
 #include "kernels/move.h"
-#include "ops/attrs.h"
 #include "ops/op.h"
+
+// Element i of the box stands at begin + i * stride, count of them, per axis.
+typedef struct {
+  int32_t rank;
+  int32_t begin[MAX_RANK], stride[MAX_RANK], count[MAX_RANK];
+} Box;
 
 // The whole of a tensor.
 Box box_whole(const Shape *s);
@@ -23,7 +28,5 @@ typedef struct {
 } Parts;
 Status parts_bind(Bind *b, const Shape *whole, int axis, const int32_t *extent, int n,
                   bool whole_is_src, DType type, Parts *out) MUST_USE;
-// Then the boxes of several samples, one tensor behind the other, are one box.
-bool box_takes_all_of_dim0(const Box *box, const Shape *outer);
 
 #endif

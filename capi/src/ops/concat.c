@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // CONCATENATION along an axis, and PACK, which makes a new one, of any element type. Their
 // gradients are the slices of dy. JOIN, which makes the gradient of SPLIT and its like.
-#include "ops/boxes.h"
+#include "ops/attrs.h"
+#include "ops/views.h"
 
 typedef struct {
   int32_t axis;
@@ -130,14 +131,17 @@ static Status grad(Grad *g)
   int32_t extent[OP_MAX_OPERANDS];
   int axis = axis_of(graph, n);
   extents(graph, n, axis, extent);
-  BoxAttr attr = {.outer = grad_tensor(g, n->out[0])->shape};
-  attr.box = box_whole(&attr.outer);
+  View v = {.from = grad_tensor(g, n->out[0])->shape};
+  Box box = box_whole(&v.from);
   for (int i = 0; i < n->n_in; ++i) {
-    attr.inner = grad_tensor(g, n->in[i])->shape;
-    attr.box.count[axis] = extent[i];
-    if (grad_wants(g, i))
-      grad_give(g, i, grad_node(g, "BOX_READ", &attr, 1, (int32_t[]){grad_out(g, 0)}));
-    attr.box.begin[axis] += extent[i];
+    v.to = grad_tensor(g, n->in[i])->shape;
+    box.count[axis] = extent[i];
+    if (grad_wants(g, i)) {
+      if (view_of_box(NULL, graph->arena, &box, true, &v) != ST_OK)
+        return grad_fail(g, "out of memory");
+      grad_give(g, i, view_node(g, &v, grad_out(g, 0)));
+    }
+    box.begin[axis] += extent[i];
   }
   return ST_OK;
 }

@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PAD and PADV2: constant padding of any element type. The gradient is the inner region.
-#include "ops/bindings.h"
-#include "ops/boxes.h"
-
-typedef struct {
-  MoveShape move;
-  int64_t offset, outer;
-  int32_t bytes;
-  uint64_t zero; // bit pattern of the element that stands for 0
-} Args;
+#include "ops/views.h"
 
 static Status read_box(Infer *f, Box *box, Shape *out)
 {
@@ -33,70 +25,41 @@ static Status read_box(Infer *f, Box *box, Shape *out)
   return ST_OK;
 }
 
-static Status infer(Infer *f)
+static Status read(Infer *f, Arena *arena, View *v)
 {
   Box box;
-  Shape out;
-  TRY(read_box(f, &box, &out));
+  TRY(read_box(f, &box, &v->to));
+  return view_of_box(f->diag, arena, &box, false, v);
+}
+
+static Status infer(Infer *f)
+{
   const Tensor *x = infer_in(f, 0), *value = infer_in(f, 2);
+  TRY(view_infer(f, read));
   if (value && (value->dtype != x->dtype || shape_numel(&value->shape) != 1))
     return infer_fail(f, "the fill value is %s of shape %s, wanted one %s",
                       dtype_name(value->dtype), shape_text(&value->shape).text,
                       dtype_name(x->dtype));
-  return infer_out(f, 0, x->dtype, out);
+  return ST_OK;
 }
 
+// A value of its own for every sample needs a call of its own.
 static bool merge(const Graph *g, const Node *n)
 {
-  const Tensor *x = &g->tensors[n->in[0]], *y = &g->tensors[n->out[0]];
-  return merge_outer(g, n) && x->shape.dim[0] == y->shape.dim[0];
-}
-
-static void fill_and_copy(const Args *a, const Call *c, const void *value, void *y)
-{
-  move_fill(y, value ? value : &a->zero, a->outer, a->bytes, c->pool);
-  move_copy(&a->move, c->p[0], (uint8_t *)y + a->offset * a->bytes, c->pool);
-}
-
-static void run(const void *args, const Call *c)
-{
-  fill_and_copy(args, c, NULL, c->p[2]);
-}
-
-static void run_value(const void *args, const Call *c)
-{
-  fill_and_copy(args, c, c->p[2], c->p[3]);
+  return n->n_in < 3 || !g->tensors[n->in[2]].batched;
 }
 
 static Status bind(Bind *b)
 {
-  Args *a = bind_args(b, sizeof *a);
-  if (!a)
-    return diag_oom(b->diag);
-  Infer f = infer_view(b->g, b->node, b->diag);
-  Box box;
-  Shape sample, x = bind_in(b, 0), outer = bind_out(b, 0);
-  TRY(read_box(&f, &box, &sample));
-  if (x.rank > 0)
-    box.count[0] = x.dim[0]; // all samples
-  a->bytes = (int32_t)dtype_bytes(bind_type(b, 0));
-  a->move = box_move(&box, &outer, false, a->bytes, &a->offset);
-  a->outer = shape_numel(&outer);
   // A quantized tensor's 0 is its zero point; two's complement cuts it to any width.
   const Quant *q = &b->g->tensors[b->node->in[0]].quant;
-  a->zero = q->n > 0 ? (uint64_t)q->zero_point[0] : 0;
-  b->run = b->node->n_in > 2 ? run_value : run;
-  return ST_OK;
+  return view_bind(b, read, q->n > 0 ? (uint64_t)q->zero_point[0] : 0,
+                   b->node->n_in > 2 ? 2 : -1);
 }
 
 static Status grad(Grad *g)
 {
-  const Node *n = grad_of(g);
-  Infer f = infer_view(grad_graph(g), n, NULL);
-  BoxAttr attr = {.inner = grad_tensor(g, n->in[0])->shape};
-  TRY(read_box(&f, &attr.box, &attr.outer));
-  grad_give(g, 0, grad_node(g, "BOX_READ", &attr, 1, (int32_t[]){grad_out(g, 0)}));
-  return ST_OK;
+  return view_grad(g, read);
 }
 
 const OpDef pad_ops[] = {

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SLICE and STRIDED_SLICE with constant bounds, of any element type.
-#include "ops/bindings.h"
-#include "ops/boxes.h"
+#include "ops/views.h"
 
 typedef struct {
   int32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask;
   bool offset; // end counts from begin
 } StridedAttr;
-
-typedef struct {
-  MoveShape move;
-  int64_t offset;
-  int32_t bytes;
-} Args;
 
 static Status parse_strided(const FbTable *options, void *attr, int *act, Diag *d)
 {
@@ -139,77 +132,34 @@ static Status strided_box(Infer *f, Box *box, Shape *inner)
   return ST_OK;
 }
 
-static Status read_box(Infer *f, Box *box, Shape *inner)
+static Status read(Infer *f, Arena *arena, View *v)
 {
-  return f->node->op->attr_bytes ? strided_box(f, box, inner) : slice_box(f, box, inner);
+  Box box;
+  TRY(f->node->op->attr_bytes ? strided_box(f, &box, &v->to) : slice_box(f, &box, &v->to));
+  return view_of_box(f->diag, arena, &box, true, v);
 }
 
 static Status infer(Infer *f)
 {
-  Box box;
-  Shape inner;
-  TRY(read_box(f, &box, &inner));
-  return infer_out(f, 0, infer_in(f, 0)->dtype, inner);
-}
-
-// A box that takes all of dimension 0 leaves the order of samples alone, also where the result has
-// no such dimension.
-static bool merge(const Graph *g, const Node *n)
-{
-  Infer f = infer_view(g, n, NULL);
-  Box box;
-  Shape inner;
-  const Shape *x = &g->tensors[n->in[0]].shape;
-  return merge_outer(g, n) && read_box(&f, &box, &inner) == ST_OK && box_takes_all_of_dim0(&box, x);
-}
-
-static void run(const void *args, const Call *c)
-{
-  const Args *a = args;
-  // The output follows the inputs: x, begin, size or x, begin, end, strides.
-  void *y = c->p[3];
-  move_copy(&a->move, (const uint8_t *)c->p[0] + a->offset * a->bytes, y, c->pool);
-}
-
-static void run_strided(const void *args, const Call *c)
-{
-  const Args *a = args;
-  move_copy(&a->move, (const uint8_t *)c->p[0] + a->offset * a->bytes, c->p[4], c->pool);
+  return view_infer(f, read);
 }
 
 static Status bind(Bind *b)
 {
-  Args *a = bind_args(b, sizeof *a);
-  if (!a)
-    return diag_oom(b->diag);
-  Infer f = infer_view(b->g, b->node, b->diag);
-  Box box;
-  Shape inner, x = bind_in(b, 0);
-  TRY(read_box(&f, &box, &inner));
-  if (x.rank > 0 && x.dim[0] != b->g->tensors[b->node->in[0]].shape.dim[0])
-    box.count[0] = x.dim[0];
-  a->bytes = (int32_t)dtype_bytes(bind_type(b, 0));
-  a->move = box_move(&box, &x, true, a->bytes, &a->offset);
-  b->run = b->node->op->attr_bytes ? run_strided : run;
-  return ST_OK;
+  return view_bind(b, read, 0, -1);
 }
 
 static Status grad(Grad *g)
 {
-  const Node *n = grad_of(g);
-  Infer f = infer_view(grad_graph(g), n, NULL);
-  BoxAttr attr = {.outer = grad_tensor(g, n->in[0])->shape};
-  TRY(read_box(&f, &attr.box, &attr.inner));
-  grad_give(g, 0, grad_node(g, "BOX_SCATTER", &attr, 1, (int32_t[]){grad_out(g, 0)}));
-  return ST_OK;
+  return view_grad(g, read);
 }
 
 const OpDef slice_ops[] = {
   {.name = "SLICE", .code = 65, .options = 48, .min_in = 3, .max_in = 3, .n_out = 1,
-   .infer = infer, .merge = merge, .bind = bind, .grad = grad},
+   .infer = infer, .merge = merge_always, .bind = bind, .grad = grad},
   {.name = "STRIDED_SLICE", .code = 45, .options = 32, .min_in = 4, .max_in = 4, .n_out = 1,
-   .attr_bytes = sizeof(StridedAttr), .parse = parse_strided, .infer = infer, .merge = merge,
-   .bind = bind, .grad = grad},
+   .attr_bytes = sizeof(StridedAttr), .parse = parse_strided, .infer = infer,
+   .merge = merge_always, .bind = bind, .grad = grad},
   END_OPS};
 
 #define X TENSOR(F32, DIMS(2, 3), VALUES(1, 2, 3, 4, 5, 6))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPLIT and SPLIT_V, which cut a tensor along an axis, and UNPACK, which drops the axis, of any
 // element type. The gradient joins those of the parts; a part that nothing depends on has zeros.
+#include "ops/attrs.h"
 #include "ops/bindings.h"
 #include "ops/boxes.h"
 

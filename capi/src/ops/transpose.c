@@ -1,122 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // TRANSPOSE with a constant permutation: dimension i of the result is dimension perm[i] of x.
-#include "kernels/move.h"
-#include "ops/attrs.h"
-#include "ops/bindings.h"
-#include "ops/op.h"
+#include "ops/views.h"
 
-static Status read_perm(Infer *f, PermAttr *p)
+static Status read(Infer *f, Arena *arena, View *v)
 {
-  const Shape *x = &infer_in(f, 0)->shape;
-  int64_t perm[MAX_RANK];
+  const Shape *x = &v->from;
+  int64_t perm[MAX_RANK], stride[MAX_RANK];
   int n = 0;
   bool seen[MAX_RANK] = {0};
+  Piece p = {.move = {.rank = x->rank}};
   TRY(infer_ints(f, 1, perm, MAX_RANK, &n));
   if (n != x->rank)
     return infer_fail(f, "the permutation has %d entries, the input has shape %s", n,
                       shape_text(x).text);
+  shape_strides(x, stride);
+  v->to.rank = n;
   for (int i = 0; i < n; ++i) {
     int axis;
     if (!shape_axis(perm[i], n, &axis) || seen[axis])
       return infer_fail(f, "entry %d of the permutation is %lld: not a permutation of %d axes", i,
                         (long long)perm[i], n);
     seen[axis] = true;
-    p->perm[i] = axis;
+    p.move.dim[i] = v->to.dim[i] = x->dim[axis];
+    p.move.src_stride[i] = stride[axis];
   }
-  return ST_OK;
-}
-
-static Status infer_by(Infer *f, const PermAttr *p)
-{
-  const Tensor *x = infer_in(f, 0);
-  Shape out = {.rank = x->shape.rank};
-  for (int i = 0; i < out.rank; ++i)
-    out.dim[i] = x->shape.dim[p->perm[i]];
-  return infer_out(f, 0, x->dtype, out);
+  shape_strides(&v->to, p.move.dst_stride);
+  return view_of_piece(f->diag, arena, &p, v);
 }
 
 static Status infer(Infer *f)
 {
-  PermAttr p;
-  TRY(read_perm(f, &p));
-  return infer_by(f, &p);
-}
-
-static Status infer_transpose_by(Infer *f)
-{
-  return infer_by(f, f->node->attr);
-}
-
-// TRANSPOSE has the permutation as an operand, TRANSPOSE_BY as an attribute.
-static Status perm_of(const Graph *g, const Node *n, PermAttr *p, Diag *d)
-{
-  if (n->n_in == 1) {
-    *p = *(const PermAttr *)n->attr;
-    return ST_OK;
-  }
-  Infer f = infer_view(g, n, d);
-  return read_perm(&f, p);
-}
-
-static bool merge(const Graph *g, const Node *n)
-{
-  PermAttr p;
-  const Tensor *x = &g->tensors[n->in[0]];
-  return x->batched && x->shape.rank > 0 && perm_of(g, n, &p, NULL) == ST_OK && p.perm[0] == 0;
-}
-
-static void run(const void *args, const Call *c)
-{
-  move_copy(args, c->p[0], c->p[2], c->pool);
-}
-
-static void run_by(const void *args, const Call *c)
-{
-  if (c->accumulate)
-    move_add(args, c->p[0], c->p[1], c->pool);
-  else
-    move_copy(args, c->p[0], c->p[1], c->pool);
+  return view_infer(f, read);
 }
 
 static Status bind(Bind *b)
 {
-  MoveShape *m = bind_args(b, sizeof *m);
-  if (!m)
-    return diag_oom(b->diag);
-  PermAttr p;
-  TRY(perm_of(b->g, b->node, &p, b->diag));
-  Shape x = bind_in(b, 0), y = bind_out(b, 0);
-  int64_t stride[MAX_RANK];
-  shape_strides(&x, stride);
-  m->rank = y.rank;
-  m->element_bytes = (int32_t)dtype_bytes(bind_type(b, 0));
-  for (int i = 0; i < y.rank; ++i) {
-    m->dim[i] = y.dim[i];
-    m->src_stride[i] = stride[p.perm[i]];
-  }
-  shape_strides(&y, m->dst_stride);
-  move_simplify(m);
-  b->run = b->node->n_in == 1 ? run_by : run;
-  return ST_OK;
+  return view_bind(b, read, 0, -1);
 }
 
-// dx = dy transposed back
 static Status grad(Grad *g)
 {
-  const Node *n = grad_of(g);
-  PermAttr p, inverse = {{0}};
-  TRY(perm_of(grad_graph(g), n, &p, NULL));
-  for (int i = 0; i < grad_tensor(g, n->in[0])->shape.rank; ++i)
-    inverse.perm[p.perm[i]] = i;
-  grad_give(g, 0, grad_node(g, "TRANSPOSE_BY", &inverse, 1, (int32_t[]){grad_out(g, 0)}));
-  return ST_OK;
+  return view_grad(g, read);
 }
 
 const OpDef transpose_ops[] = {
   {.name = "TRANSPOSE", .code = 39, .options = 26, .min_in = 2, .max_in = 2, .n_out = 1,
-   .infer = infer, .merge = merge, .bind = bind, .grad = grad},
-  {.name = "TRANSPOSE_BY", .code = OP_NOT_IN_FILES, .flags = OP_ACCUMULATES,
-   .attr_bytes = sizeof(PermAttr), .infer = infer_transpose_by, .merge = merge, .bind = bind},
+   .infer = infer, .merge = merge_always, .bind = bind, .grad = grad},
   END_OPS};
 
 const OpCase transpose_cases[] = {
