@@ -51,9 +51,63 @@ static double apply_binary(KernelBinary op, double a, double b)
     return a - b;
   case KBIN_MUL:
     return a * b;
-  default:
+  case KBIN_DIV:
     return a / b;
+  case KBIN_MAXIMUM:
+    return isnan(a) || isnan(b) ? NAN : fmax(a, b);
+  case KBIN_MINIMUM:
+    return isnan(a) || isnan(b) ? NAN : fmin(a, b);
+  case KBIN_SQUARED_DIFFERENCE:
+    return (double)(float)(a - b) * (double)(float)(a - b);
+  case KBIN_POW:
+    return pow(a, b);
+  case KBIN_FLOOR_DIV:
+    return floor((float)(a / b));
+  case KBIN_FLOOR_MOD: {
+    const double r = fmod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? (float)(r + b) : r;
   }
+  case KBIN_ATAN2:
+    return atan2(a, b);
+  default:
+    return a >= 0 ? a : a * b;
+  }
+}
+
+// Slope of a op b by a, or by b.
+static double binary_slope(KernelBinary op, bool second, double a, double b)
+{
+  const double larger = isnan(a) || isnan(b) ? NAN : a > b ? 1 : a == b ? 0.5 : 0;
+  switch (op) {
+  case KBIN_MAXIMUM:
+    return second ? 1 - larger : larger;
+  case KBIN_MINIMUM:
+    return second ? larger : 1 - larger;
+  case KBIN_SQUARED_DIFFERENCE:
+    return second ? 2 * (b - a) : 2 * (a - b);
+  case KBIN_POW:
+    if (second)
+      return a <= 0 ? 0 : pow(a, b) * log(a);
+    return b == 0 ? 0 : b * pow(a, b - 1);
+  case KBIN_FLOOR_MOD:
+    return -floor((float)(a / b));
+  case KBIN_ATAN2:
+    return (second ? -a : b) / (a * a + b * b);
+  default:
+    if (second)
+      return a >= 0 ? 0 : a;
+    return isnan(a) ? a : a >= 0 ? 1 : b;
+  }
+}
+
+static double cdf(double x)
+{
+  return 0.5 * erfc(-x * sqrt(0.5));
+}
+
+static double gelu_tanh_logistic(double x)
+{
+  return 1 / (1 + exp(-2 * sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
 static double apply_unary(KernelUnary op, double alpha, double x)
@@ -65,22 +119,57 @@ static double apply_unary(KernelUnary op, double alpha, double x)
     return activate(KACT_RELU6, x);
   case KUN_RELU_N1_TO_1:
     return activate(KACT_RELU_N1_TO_1, x);
+  case KUN_RELU_0_TO_1:
+    return x < 0 ? 0 : x > 1 ? 1 : x;
   case KUN_LOGISTIC:
     return 1 / (1 + exp(-x));
   case KUN_TANH:
     return tanh(x);
   case KUN_LEAKY_RELU:
     return x >= 0 ? x : alpha * x;
+  case KUN_ELU:
+    return x > 0 ? x : expm1(x);
+  case KUN_GELU:
+    return x * cdf(x);
+  case KUN_GELU_TANH:
+    return x * gelu_tanh_logistic(x);
+  case KUN_HARD_SWISH:
+    return x * fmin(fmax((float)(x + 3), 0), 6) / 6;
+  case KUN_ABS:
+    return fabs(x);
+  case KUN_SQUARE:
+    return x * x;
+  case KUN_SQRT:
+    return sqrt(x);
+  case KUN_RSQRT:
+    return 1 / sqrt(x);
+  case KUN_EXP:
+    return exp(x);
+  case KUN_LOG:
+    return log(x);
+  case KUN_SIN:
+    return sin(x);
+  case KUN_COS:
+    return cos(x);
+  case KUN_FLOOR:
+    return floor(x);
+  case KUN_CEIL:
+    return ceil(x);
+  case KUN_ROUND:
+    return rint(x);
+  case KUN_SIGN:
+    return x > 0 ? 1 : x < 0 ? -1 : x;
   default:
     return -x;
   }
 }
 
-// f'(x) from the float y = f(x), in the words of eltwise.h.
+// f'(x) from the float y = f(x) where the kernels take it from there.
 static double slope(KernelUnary op, double alpha, double x, double y)
 {
-  if (isnan(y))
-    return op == KUN_NEG ? -1 : y;
+  const double v = unary_grad_reads(op, (float)alpha) == KUN_READS_X ? x : y;
+  if (isnan(v) && unary_grad_reads(op, (float)alpha) != KUN_READS_NOTHING)
+    return v;
   switch (op) {
   case KUN_RELU:
     return y > 0;
@@ -88,20 +177,70 @@ static double slope(KernelUnary op, double alpha, double x, double y)
     return y > 0 && y < 6;
   case KUN_RELU_N1_TO_1:
     return y > -1 && y < 1;
+  case KUN_RELU_0_TO_1:
+    return y > 0 && y < 1;
   case KUN_LOGISTIC:
     return y * (1 - y);
   case KUN_TANH:
     return 1 - y * y;
   case KUN_LEAKY_RELU:
     return x >= 0 ? 1 : alpha;
-  default:
+  case KUN_ELU:
+    return y > 0 ? 1 : y + 1;
+  case KUN_GELU:
+    return cdf(x) + (fabs(x) > 40 ? 0 : x * exp(-x * x / 2) / sqrt(2 * M_PI));
+  case KUN_GELU_TANH: {
+    const double s = gelu_tanh_logistic(x);
+    return fabs(x) > 40 ? s
+                        : s + 2 * x * s * (1 - s) * sqrt(2 / M_PI) * (1 + 0.134145 * x * x);
+  }
+  case KUN_HARD_SWISH:
+    return x <= -3 ? 0 : x >= 3 ? 1 : (2 * x + 3) / 6;
+  case KUN_ABS:
+    return x > 0 ? 1 : x < 0 ? -1 : 0;
+  case KUN_SQUARE:
+    return 2 * x;
+  case KUN_SQRT:
+    return 0.5 / y;
+  case KUN_RSQRT:
+    return -0.5 * (float)((float)(y * y) * y);
+  case KUN_EXP:
+    return y;
+  case KUN_LOG:
+    return 1 / x;
+  case KUN_SIN:
+    return cos(x);
+  case KUN_COS:
+    return -sin(x);
+  case KUN_NEG:
     return -1;
+  default:
+    return 0;
   }
 }
 
 static bool is_mask(KernelUnary op)
 {
-  return op != KUN_LOGISTIC && op != KUN_TANH && op != KUN_NEG;
+  return op <= KUN_RELU_0_TO_1 || op == KUN_LEAKY_RELU || op == KUN_ABS || op >= KUN_FLOOR;
+}
+
+static double tolerance(KernelUnary op)
+{
+  return op == KUN_GELU || op == KUN_GELU_TANH ? 2e-6 : 4e-7;
+}
+
+// What errors of y = f(x) are relative to. Subnormal results may be 0; the tail of GELU_TANH has
+// the error of an exponent that grows with x^3.
+static double size_of(KernelUnary op, double x, double y)
+{
+  const double grows = op == KUN_GELU_TANH && isfinite(y) ? 1 + fmin(x * x, 100) : 1;
+  return fmax(fabs(y), 1.2e-38) * grows;
+}
+
+static bool cancels(KernelUnary op)
+{
+  return op == KUN_TANH || op == KUN_ELU || op == KUN_GELU || op == KUN_GELU_TANH ||
+         op == KUN_HARD_SWISH;
 }
 
 // A masked gradient is selected, not multiplied: an infinite dy under slope 0 gives 0.
@@ -116,20 +255,22 @@ static void check_binary(Check *c, const EltwiseKernels *k)
 {
   for (int round = 0; round < c->rounds; ++round) {
     int64_t n = check_size(c, 0, MAX_N);
-    KernelBinary op = (KernelBinary)check_int(c, KBIN_ADD, KBIN_DIV);
+    KernelBinary op = (KernelBinary)check_int(c, KBIN_ADD, KBIN_COUNT - 1);
     KernelAct act = (KernelAct)check_int(c, KACT_NONE, KACT_TANH);
     check_case(c, "binary op %d act %d n %lld", op, act, (long long)n);
     float *a = input_with_specials(c, n, -4, 4), *b = input_with_specials(c, n, -4, 4);
-    double *want = check_doubles(c, n);
-    for (int64_t i = 0; i < n; ++i)
+    double *want = check_doubles(c, n), *magnitude = check_doubles(c, n);
+    for (int64_t i = 0; i < n; ++i) {
       want[i] = activate(act, (float)apply_binary(op, a[i], b[i]));
+      magnitude[i] = fmax(fabs(want[i]), 1.2e-38);
+    }
     float *first = NULL;
     for (int p = 0; p < CHECK_POOLS; ++p) {
       bool same_as_a = p == 1, same_as_b = p == 2;
       float *y = check_output(c, n, same_as_a ? a : same_as_b ? b : NULL);
       k->binary(op, act, same_as_a ? y : a, same_as_b ? y : b, y, n, check_pool(c, p));
       if (p == 0)
-        check_near(c, "y", first = y, want, NULL, n, act == KACT_TANH ? 1e-6 : 1e-7);
+        check_near(c, "y", first = y, want, magnitude, n, act == KACT_TANH ? 1e-6 : 2e-7);
       else
         check_bits(c, "y on more threads", y, first, (size_t)n * sizeof *y);
     }
@@ -202,7 +343,7 @@ static void check_broadcast(Check *c, const EltwiseKernels *k)
   for (int round = 0; round < 2 * c->rounds; ++round) {
     int64_t a_n, b_n, n;
     BroadcastShape s = round % 2 ? usual_shape(c, &a_n, &b_n, &n) : random_shape(c, &a_n, &b_n, &n);
-    KernelBinary op = (KernelBinary)check_int(c, KBIN_ADD, KBIN_DIV);
+    KernelBinary op = (KernelBinary)check_int(c, KBIN_ADD, KBIN_COUNT - 1);
     KernelAct act = (KernelAct)check_int(c, KACT_NONE, KACT_TANH);
     char text[120] = "";
     for (int32_t i = 0; i < s.rank; ++i)
@@ -210,7 +351,11 @@ static void check_broadcast(Check *c, const EltwiseKernels *k)
                (long long)s.dim[i], (long long)s.a_stride[i], (long long)s.b_stride[i]);
     check_case(c, "binary_broadcast op %d act %d dim:a:b%s", op, act, text);
     float *a = check_input(c, a_n, -4, 4), *b = check_input(c, b_n, -4, 4);
-    double *want = check_doubles(c, n);
+    double *want = check_doubles(c, n), *magnitude = check_doubles(c, n);
+    bool second = check_int(c, 0, 1), accumulate = check_int(c, 0, 1);
+    bool differentiate = op > KBIN_DIV && op != KBIN_FLOOR_DIV && (op != KBIN_FLOOR_MOD || second);
+    float *dy = check_input(c, n, -2, 2), *old = check_input(c, n, -2, 2);
+    double *want_d = check_doubles(c, n), *magnitude_d = check_doubles(c, n);
     int64_t index[ELT_MAX_RANK] = {0};
     for (int64_t i = 0; i < n; ++i) {
       int64_t at_a = 0, at_b = 0;
@@ -219,17 +364,30 @@ static void check_broadcast(Check *c, const EltwiseKernels *k)
         at_b += index[d] * s.b_stride[d];
       }
       want[i] = activate(act, (float)apply_binary(op, a[at_a], b[at_b]));
-      for (int32_t d = s.rank - 1; d >= 0 && ++index[d] == s.dim[d]; --d)
-        index[d] = 0;
+      magnitude[i] = fmax(fabs(want[i]), 1.2e-38);
+      double d = differentiate ? dy[i] * binary_slope(op, second, a[at_a], b[at_b]) : 0;
+      want_d[i] = d + (accumulate ? old[i] : 0);
+      magnitude_d[i] = isfinite(want_d[i]) ? fabs(d) + fabs(old[i]) + 1e-38 : 1;
+      for (int32_t e = s.rank - 1; e >= 0 && ++index[e] == s.dim[e]; --e)
+        index[e] = 0;
     }
-    float *first = NULL;
+    float *first = NULL, *first_d = NULL;
     for (int p = 0; p < CHECK_POOLS; ++p) {
       float *y = check_output(c, n, NULL);
       k->binary_broadcast(op, act, &s, a, b, y, check_pool(c, p));
       if (p == 0)
-        check_near(c, "y", first = y, want, NULL, n, act == KACT_TANH ? 1e-6 : 1e-7);
+        check_near(c, "y", first = y, want, magnitude, n, act == KACT_TANH ? 1e-6 : 2e-7);
       else
         check_bits(c, "y on more threads", y, first, (size_t)n * sizeof *y);
+      if (!differentiate)
+        continue;
+      float *d = check_output(c, n, accumulate ? old : p == 1 ? dy : NULL);
+      k->binary_grad(op, second, &s, a, b, p == 1 && !accumulate ? d : dy, d, accumulate,
+                     check_pool(c, p));
+      if (p == 0)
+        check_near(c, "d", first_d = d, want_d, magnitude_d, n, 6e-7);
+      else
+        check_bits(c, "d on more threads", d, first_d, (size_t)n * sizeof *d);
     }
   }
 }
@@ -244,27 +402,27 @@ static void check_unary(Check *c, const EltwiseKernels *k)
 {
   for (int round = 0; round < 2 * c->rounds; ++round) {
     int64_t n = check_size(c, 0, MAX_N);
-    KernelUnary op = (KernelUnary)check_int(c, KUN_RELU, KUN_NEG);
+    KernelUnary op = (KernelUnary)check_int(c, KUN_RELU, KUN_SIGN);
     float alpha = random_alpha(c), range = (float)check_int(c, 1, 12);
     check_case(c, "unary op %d alpha %g n %lld", op, (double)alpha, (long long)n);
     float *x = input_with_specials(c, n, -range, range);
     double *want = check_doubles(c, n), *magnitude = check_doubles(c, n);
     for (int64_t i = 0; i < n; ++i) {
       want[i] = apply_unary(op, alpha, x[i]);
-      // Subnormal results may be 0.
-      magnitude[i] = fmax(fabs(want[i]), 1.2e-38);
+      magnitude[i] = size_of(op, x[i], want[i]);
     }
     float *first = NULL;
     for (int p = 0; p < CHECK_POOLS; ++p) {
       float *y = check_output(c, n, p == 1 ? x : NULL);
       k->unary(op, alpha, p == 1 ? y : x, y, n, check_pool(c, p));
       if (p == 0)
-        check_near(c, "y", first = y, want, magnitude, n, 4e-7);
+        check_near(c, "y", first = y, want, magnitude, n, tolerance(op));
       else
         check_bits(c, "y on more threads", y, first, (size_t)n * sizeof *y);
     }
 
-    bool accumulate = check_int(c, 0, 1), reads_x = op == KUN_LEAKY_RELU && alpha < 0;
+    bool accumulate = check_int(c, 0, 1);
+    KernelUnaryReads reads = unary_grad_reads(op, alpha);
     check_case(c, "unary_grad op %d alpha %g n %lld accumulate %d", op, (double)alpha,
                (long long)n, accumulate);
     x = input_with_specials(c, n, -range, range);
@@ -273,22 +431,26 @@ static void check_unary(Check *c, const EltwiseKernels *k)
         x[i] = 0; // the sign of a zero cannot be told from y where alpha is 0
     check_input_changed(c, x);
     float *dy = input_with_specials(c, n, -2, 2), *old = check_input(c, n, -2, 2);
+    for (int64_t i = 0; i < n; ++i)
+      if (cancels(op) && isinf(dy[i]))
+        dy[i] = 1; // far out it depends on the last bit whether the slope is 0
+    check_input_changed(c, dy);
     float *y = check_output(c, n, NULL);
     k->unary(op, alpha, x, y, n, NULL);
     want = check_doubles(c, n), magnitude = check_doubles(c, n);
     for (int64_t i = 0; i < n; ++i) {
       double g = chain(op, slope(op, alpha, x[i], y[i]), dy[i]);
       want[i] = g + (accumulate ? old[i] : 0);
-      magnitude[i] = fabs(op == KUN_TANH ? dy[i] : g) + fabs(old[i]) + 1e-38;
+      magnitude[i] = fabs(cancels(op) ? dy[i] : g) + fabs(old[i]) + 1e-38;
       if (isinf(g) || isnan(g))
         magnitude[i] = 1;
     }
     for (int p = 0; p < CHECK_POOLS; ++p) {
       float *dx = check_output(c, n, accumulate ? old : p == 1 ? dy : NULL);
-      k->unary_grad(op, alpha, reads_x ? x : NULL, op == KUN_NEG ? NULL : y,
+      k->unary_grad(op, alpha, reads == KUN_READS_X ? x : reads == KUN_READS_Y ? y : NULL,
                     p == 1 && !accumulate ? dx : dy, dx, accumulate, n, check_pool(c, p));
       if (p == 0)
-        check_near(c, "dx", first = dx, want, magnitude, n, 4e-7);
+        check_near(c, "dx", first = dx, want, magnitude, n, tolerance(op));
       else
         check_bits(c, "dx on more threads", dx, first, (size_t)n * sizeof *dx);
     }
@@ -342,8 +504,9 @@ static void check_act_grad(Check *c, const EltwiseKernels *k)
 static void check_functions(Check *c, const EltwiseKernels *k)
 {
   enum { STEP = 4096 };
-  static const KernelUnary ops[] = {KUN_LOGISTIC, KUN_TANH};
-  for (int o = 0; o < 2; ++o) {
+  static const KernelUnary ops[] = {KUN_LOGISTIC, KUN_TANH, KUN_ELU,  KUN_GELU, KUN_GELU_TANH,
+                                    KUN_EXP,      KUN_LOG,  KUN_SQRT, KUN_RSQRT};
+  for (size_t o = 0; o < sizeof ops / sizeof *ops; ++o) {
     for (uint64_t start = 0; start < 0x100000000u; start += (uint64_t)STEP * 20011) {
       check_case(c, "unary op %d over bit patterns from %llx", ops[o], (unsigned long long)start);
       float *x = check_input(c, STEP, 0, 1), *y = check_output(c, STEP, NULL);
@@ -352,11 +515,11 @@ static void check_functions(Check *c, const EltwiseKernels *k)
         uint32_t bits = (uint32_t)(start + (uint64_t)i * 20011);
         memcpy(&x[i], &bits, sizeof bits);
         want[i] = apply_unary(ops[o], 0, x[i]);
-        magnitude[i] = fmax(fabs(want[i]), 1.2e-38);
+        magnitude[i] = size_of(ops[o], x[i], want[i]);
       }
       check_input_changed(c, x);
       k->unary(ops[o], 0, x, y, STEP, NULL);
-      check_near(c, "y", y, want, magnitude, STEP, 4e-7);
+      check_near(c, "y", y, want, magnitude, STEP, tolerance(ops[o]));
     }
   }
 }
@@ -374,11 +537,11 @@ static void bench(Check *c, const EltwiseKernels *k)
       k->binary(KBIN_ADD, KACT_RELU, a, b, y, n, pool);
     check_bench_report(c, &t, 0, 3 * bytes, "add+relu 2.4M, %d threads", p + 1);
     t = (CheckBench){0};
-    BroadcastShape s = {2, {rows, 24}, {24, 1}, {0, 1}};
+    BroadcastShape s = {2, {rows, 24}, {24, 1}, {0, 1}, {0}};
     while (check_bench_next(&t))
       k->binary_broadcast(KBIN_ADD, KACT_RELU6, &s, a, b, y, pool);
     check_bench_report(c, &t, 0, 2 * bytes, "bias [24] + relu6 2.4M, %d threads", p + 1);
-    for (KernelUnary op = KUN_RELU; op <= KUN_NEG; ++op) {
+    for (KernelUnary op = KUN_RELU; op <= KUN_SIGN; ++op) {
       t = (CheckBench){0};
       while (check_bench_next(&t))
         k->unary(op, 0.1f, a, y, n, pool);

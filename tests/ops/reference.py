@@ -7,6 +7,7 @@ with kinks tell how near their operands come to one, so that tests can stay away
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,32 @@ def divide(a: Array, b: Array) -> Array:
 def leaky_relu(x: Array, alpha: float = 0.0) -> Array:
     _near(abs(x))
     return np.where(x < 0, np.float64(np.float32(alpha)) * x, x)
+
+
+def kinked(f: Any, *at: float) -> Any:
+    """Returns f, telling how near its operand comes to the kinks `at`."""
+    def function(x: Array) -> Array:
+        for place in at:
+            _near(abs(x - place))
+        return f(x)
+    return function
+
+
+def stepped(f: Any, half: float) -> Any:
+    """Returns f, which jumps at every whole number plus `half`."""
+    def function(x: Array) -> Array:
+        _near(abs(x - half - np.rint(x - half)))
+        return f(x)
+    return function
+
+
+ERF = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def gelu(x: Array, approximate: bool = False) -> Array:
+    if approximate:
+        return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return x / 2 * (1 + ERF(x / np.sqrt(2)))
 
 
 # Windows, NHWC
@@ -234,7 +261,14 @@ OPERATORS = {
     "ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": divide,
     "RELU": lambda x: activate("RELU", x), "RELU6": lambda x: activate("RELU6", x),
     "RELU_N1_TO_1": lambda x: activate("RELU_N1_TO_1", x), "TANH": np.tanh,
-    "LOGISTIC": lambda x: 1 / (1 + np.exp(-x)), "LEAKY_RELU": leaky_relu, "CONV_2D": conv_2d,
+    "RELU_0_TO_1": lambda x: clamp(x, 0, 1),
+    "LOGISTIC": lambda x: 1 / (1 + np.exp(-x)), "LEAKY_RELU": leaky_relu, "GELU": gelu,
+    "ELU": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    "HARD_SWISH": kinked(lambda x: x * np.clip(x + 3, 0, 6) / 6, -3, 3),
+    "NEG": np.negative, "ABS": kinked(np.abs, 0), "SQUARE": np.square, "SQRT": np.sqrt,
+    "RSQRT": lambda x: 1 / np.sqrt(x), "EXP": np.exp, "LOG": np.log, "SIN": np.sin,
+    "COS": np.cos, "FLOOR": stepped(np.floor, 0), "CEIL": stepped(np.ceil, 0),
+    "ROUND": stepped(np.rint, 0.5), "SIGN": kinked(np.sign, 0), "CONV_2D": conv_2d,
     "DEPTHWISE_CONV_2D": depthwise_conv_2d, "FULLY_CONNECTED": fully_connected,
     "BATCH_MATMUL": batch_matmul,
     "MAX_POOL_2D": max_pool_2d, "AVERAGE_POOL_2D": average_pool_2d, "SOFTMAX": softmax,

@@ -69,7 +69,13 @@ def test_same_tensor_twice(op: str) -> None:
 
 UNARY = [("RELU", {}), ("RELU6", {}), ("RELU_N1_TO_1", {}), ("LOGISTIC", {}), ("TANH", {}),
          ("LEAKY_RELU", {"alpha": 0.2}), ("LEAKY_RELU", {"alpha": 0.0}),
-         ("LEAKY_RELU", {"alpha": -0.5}), ("LEAKY_RELU", {"alpha": 1.5})]
+         ("LEAKY_RELU", {"alpha": -0.5}), ("LEAKY_RELU", {"alpha": 1.5}), ("RELU_0_TO_1", {}),
+         ("ELU", {}), ("GELU", {}), ("GELU", {"approximate": True}), ("HARD_SWISH", {}),
+         ("NEG", {}), ("ABS", {}), ("SQUARE", {}), ("SQRT", {}), ("RSQRT", {}), ("EXP", {}),
+         ("LOG", {}), ("SIN", {}), ("COS", {}), ("FLOOR", {}), ("CEIL", {}), ("ROUND", {}),
+         ("SIGN", {})]
+OF_POSITIVE = {"SQRT", "RSQRT", "LOG"}
+WIDE = {"RELU6": 8, "HARD_SWISH": 5}
 
 
 @pytest.mark.parametrize(("op", "options"), UNARY)
@@ -77,7 +83,8 @@ UNARY = [("RELU", {}), ("RELU6", {}), ("RELU_N1_TO_1", {}), ("LOGISTIC", {}), ("
                          ids=str)
 def test_function(op: str, options: dict, shape: tuple) -> None:
     def build(m: Model) -> None:
-        m.output(m.op(op, m.input(*shape, scale=8 if op == "RELU6" else 3), **options))
+        x = m.input(*shape, scale=WIDE.get(op, 3), away=op in OF_POSITIVE)
+        m.output(m.op(op, m.op("ABS", x) if op in OF_POSITIVE else x, **options))
 
     check_case(build, f"{op} {options} {shape}")
 
@@ -85,7 +92,8 @@ def test_function(op: str, options: dict, shape: tuple) -> None:
 @pytest.mark.parametrize(("op", "options"), UNARY)
 def test_function_of_what_is_needed_elsewhere(op: str, options: dict) -> None:
     def build(m: Model) -> None:
-        x = m.op("MUL", m.input(1, 7), m.weights(7))
+        x = m.op("MUL", m.input(1, 7, away=op in OF_POSITIVE), m.weights(7))
+        x = m.op("ABS", x) if op in OF_POSITIVE else x
         y = m.op(op, x, **options)
         m.output(m.op("MUL", x, m.op("MUL", y, y)), y)
 

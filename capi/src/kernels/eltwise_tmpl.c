@@ -3,6 +3,7 @@
 // vectorises; a fused activation is a second pass over a block that is still in cache.
 #include "kernels/eltwise.h"
 
+#include "kernels/eltwise_unary.h"
 #include "kernels/span.h"
 #include "kernels/vmath.h"
 
@@ -21,12 +22,22 @@ typedef struct {
   Pieces pieces;    // of each row
 } Binary;
 
-#define LOOP(n, statement)                                                                         \
-  do {                                                                                             \
-    VM_INDEPENDENT                                                                                 \
-    for (int64_t i = 0; i < (n); ++i)                                                              \
-      statement;                                                                                   \
-  } while (0)
+// The larger one; NaN where either is.
+static inline float larger(float a, float b)
+{
+  return vm_select((a > b) | (a != a), a, b);
+}
+
+static inline float square(float x)
+{
+  return x * x;
+}
+
+static inline float floor_mod(float a, float b) // of the sign of b
+{
+  const float r = fmodf(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
 
 #define OPERATE(A, B)                                                                              \
   switch (op) {                                                                                    \
@@ -42,7 +53,37 @@ typedef struct {
   case KBIN_DIV:                                                                                   \
     LOOP(n, y[i] = (A) / (B));                                                                     \
     break;                                                                                         \
+  case KBIN_MAXIMUM:                                                                               \
+    LOOP(n, y[i] = larger(A, B));                                                                  \
+    break;                                                                                         \
+  case KBIN_MINIMUM:                                                                               \
+    LOOP(n, y[i] = -larger(-(A), -(B)));                                                           \
+    break;                                                                                         \
+  case KBIN_SQUARED_DIFFERENCE:                                                                    \
+    LOOP(n, y[i] = square((A) - (B)));                                                             \
+    break;                                                                                         \
+  case KBIN_POW:                                                                                   \
+    LOOP(n, y[i] = powf(A, B));                                                                    \
+    break;                                                                                         \
+  case KBIN_FLOOR_DIV:                                                                             \
+    LOOP(n, y[i] = floorf((A) / (B)));                                                             \
+    break;                                                                                         \
+  case KBIN_FLOOR_MOD:                                                                             \
+    LOOP(n, y[i] = floor_mod(A, B));                                                               \
+    break;                                                                                         \
+  case KBIN_ATAN2:                                                                                 \
+    LOOP(n, y[i] = atan2f(A, B));                                                                  \
+    break;                                                                                         \
+  default: /* KBIN_PRELU */                                                                        \
+    LOOP(n, y[i] = vm_select((A) >= 0, (A), (A) * (B)));                                           \
+    break;                                                                                         \
   }
+
+// In simple operations.
+static int64_t binary_cost(KernelBinary op)
+{
+  return op == KBIN_POW || op == KBIN_ATAN2 || op == KBIN_FLOOR_MOD ? 16 : 1;
+}
 
 static void operate(KernelBinary op, const float *a, int64_t as, const float *b, int64_t bs,
                     float *y, int64_t n)
@@ -80,7 +121,7 @@ static void binary(KernelBinary op, KernelAct act, const float *a, const float *
                    int64_t n, Pool *pool)
 {
   Binary c = {.op = op, .act = act, .a = a, .b = b, .y = y};
-  span_run(pool, n, 1, binary_body, &c);
+  span_run(pool, n, binary_cost(op), binary_body, &c);
 }
 
 static void broadcast_body(void *context, int64_t first, int64_t n)
@@ -169,8 +210,8 @@ static void split_rows(Walk *w)
   ++w->rank;
 }
 
-static void binary_broadcast(KernelBinary op, KernelAct act, const BroadcastShape *s,
-                             const float *a, const float *b, float *y, Pool *pool)
+// What is left has rank 1 or more.
+static Walk broadcast_walk(const BroadcastShape *s)
 {
   Walk w = {.rank = s->rank};
   for (int32_t i = 0; i < s->rank; ++i) {
@@ -184,6 +225,13 @@ static void binary_broadcast(KernelBinary op, KernelAct act, const BroadcastShap
     w.dim[0] = 1;
     w.stride[0][0] = w.stride[1][0] = 1;
   }
+  return w;
+}
+
+static void binary_broadcast(KernelBinary op, KernelAct act, const BroadcastShape *s,
+                             const float *a, const float *b, float *y, Pool *pool)
+{
+  Walk w = broadcast_walk(s);
   int64_t total = walk_count(&w, w.rank);
   if (total == 0)
     return;
@@ -191,167 +239,134 @@ static void binary_broadcast(KernelBinary op, KernelAct act, const BroadcastShap
   if (is_short_rows(&w)) {
     split_rows(&w);
     int64_t unit = w.dim[w.rank - 1] * w.dim[w.rank - 2];
-    span_run(pool, total / unit, unit, broadcast_short_body, &c);
+    span_run(pool, total / unit, unit * binary_cost(op), broadcast_short_body, &c);
     return;
   }
   int64_t length = w.dim[w.rank - 1];
   c.pieces = span_pieces(length);
-  span_run(pool, total / length * c.pieces.count, c.pieces.length, broadcast_body, &c);
+  span_run(pool, total / length * c.pieces.count, c.pieces.length * binary_cost(op),
+           broadcast_body, &c);
 }
+
+// ---- derivatives ----
 
 typedef struct {
-  KernelUnary op;
-  float alpha;
-  const float *x, *y, *dy;
-  float *dst;
+  KernelBinary op;
+  bool second; // by b
+  const float *a, *b, *dy;
+  float *d;
   bool accumulate;
-} Unary;
+  Walk walk;
+  Pieces pieces;
+} BinaryGrad;
 
-static void unary_body(void *context, int64_t first, int64_t n)
+// g to the larger operand, half of it where they are equal.
+static inline float larger_slope(float a, float b, float g)
 {
-  const Unary *c = context;
-  const float *x = c->x + first, alpha = c->alpha;
-  float *y = c->dst + first;
-  switch (c->op) {
-  case KUN_RELU:
-    LOOP(n, y[i] = vm_select(x[i] < 0, 0, x[i]));
-    break;
-  case KUN_RELU6:
-    LOOP(n, y[i] = vm_clamp(x[i], 0, 6));
-    break;
-  case KUN_RELU_N1_TO_1:
-    LOOP(n, y[i] = vm_clamp(x[i], -1, 1));
-    break;
-  case KUN_LOGISTIC:
-    LOOP(n, y[i] = vm_logistic(x[i]));
-    break;
-  case KUN_TANH:
-    LOOP(n, y[i] = vm_tanh(x[i]));
-    break;
-  case KUN_LEAKY_RELU:
-    LOOP(n, y[i] = vm_select(x[i] >= 0, x[i], alpha * x[i]));
-    break;
-  case KUN_NEG:
-    LOOP(n, y[i] = -x[i]);
-    break;
-  }
+  return vm_select((a == a) & (b == b), vm_select(a > b, g, vm_select(a == b, 0.5f * g, 0)),
+                   a + b);
 }
 
-static int64_t unary_cost(KernelUnary op)
+// In double, since b - 1 is not exact in float and its error grows with ln a.
+static inline float pow_slope(float a, float b, float g)
 {
-  return op == KUN_LOGISTIC || op == KUN_TANH ? 4 : 1;
+  return b == 0 ? 0 : (float)(g * (b * pow(a, b - 1.0)));
 }
 
-static void unary(KernelUnary op, float alpha, const float *x, float *y, int64_t n, Pool *pool)
+static inline float pow_exponent_slope(float a, float b, float g)
 {
-  Unary c = {.op = op, .alpha = alpha, .x = x, .dst = y};
-  span_run(pool, n, unary_cost(op), unary_body, &c);
+  return a <= 0 ? 0 : g * powf(a, b) * logf(a);
 }
 
-#define ASSIGN(expression)                                                                         \
-  do {                                                                                             \
-    if (accumulate)                                                                                \
-      LOOP(n, dx[i] += (expression));                                                              \
+#define DIFFERENTIATE(A, B)                                                                        \
+  switch (op) {                                                                                    \
+  case KBIN_MAXIMUM:                                                                               \
+    ASSIGN(larger_slope(A, B, dy[i]));                                                             \
+    break;                                                                                         \
+  case KBIN_MINIMUM:                                                                               \
+    ASSIGN(larger_slope(-(A), -(B), dy[i]));                                                       \
+    break;                                                                                         \
+  case KBIN_SQUARED_DIFFERENCE:                                                                    \
+    ASSIGN(2 * (dy[i] * ((A) - (B))));                                                             \
+    break;                                                                                         \
+  case KBIN_POW:                                                                                   \
+    if (second)                                                                                    \
+      ASSIGN(pow_exponent_slope(B, A, dy[i]));                                                     \
     else                                                                                           \
-      LOOP(n, dx[i] = (expression));                                                               \
-  } while (0)
-
-// g where the slope is 1; a NaN of v comes out.
-static inline float gate(float v, int32_t open, float g)
-{
-  return vm_select(v == v, vm_select(open, g, 0), v);
-}
-
-static inline float leaky(float v, float g, float alpha)
-{
-  return vm_select(v == v, vm_select(v >= 0, g, alpha * g), v);
-}
-
-// f(x) = alpha x with alpha 0 gives -0 for x < 0: the sign bit tells.
-static inline float leaky_sign(float y, float g)
-{
-  VmBits bits = {.f = y};
-  return gate(y, bits.i >= 0, g);
-}
-
-static void grad_body(void *context, int64_t first, int64_t n)
-{
-  const Unary *c = context;
-  const float *y = c->y ? c->y + first : NULL; // NEG reads none
-  const float *dy = c->dy + first, alpha = c->alpha;
-  float *dx = c->dst + first;
-  bool accumulate = c->accumulate;
-  switch (c->op) {
-  case KUN_RELU:
-    ASSIGN(gate(y[i], y[i] > 0, dy[i]));
-    break;
-  case KUN_RELU6:
-    ASSIGN(gate(y[i], (y[i] > 0) & (y[i] < 6), dy[i]));
-    break;
-  case KUN_RELU_N1_TO_1:
-    ASSIGN(gate(y[i], (y[i] > -1) & (y[i] < 1), dy[i]));
-    break;
-  case KUN_LOGISTIC:
-    ASSIGN(dy[i] * (y[i] * (1.0f - y[i])));
-    break;
-  case KUN_TANH:
-    ASSIGN(dy[i] * (1.0f - y[i] * y[i]));
-    break;
-  case KUN_LEAKY_RELU: {
-    const float *v = alpha < 0 ? c->x + first : y;
-    if (alpha == 0)
-      ASSIGN(leaky_sign(v[i], dy[i]));
-    else
-      ASSIGN(leaky(v[i], dy[i], alpha));
-    break;
+      ASSIGN(pow_slope(A, B, dy[i]));                                                              \
+    break;                                                                                         \
+  case KBIN_FLOOR_MOD: /* by the second operand; by the first one it is 1 */                       \
+    ASSIGN(-dy[i] * floorf((B) / (A)));                                                            \
+    break;                                                                                         \
+  case KBIN_ATAN2:                                                                                 \
+    if (second)                                                                                    \
+      ASSIGN(-dy[i] * (B) / ((A) * (A) + (B) * (B)));                                              \
+    else                                                                                           \
+      ASSIGN(dy[i] * (B) / ((A) * (A) + (B) * (B)));                                               \
+    break;                                                                                         \
+  default: /* KBIN_PRELU */                                                                        \
+    if (second)                                                                                    \
+      ASSIGN(vm_select((B) >= 0, 0, dy[i] * (B)));                                                 \
+    else                                                                                           \
+      ASSIGN(vm_select((A) == (A), vm_select((A) >= 0, dy[i], dy[i] * (B)), (A)));                 \
+    break;                                                                                         \
   }
-  case KUN_NEG:
-    ASSIGN(-dy[i]);
-    break;
+
+// By A, which is the second operand of the operation if `second`.
+static void differentiate(KernelBinary op, bool second, const float *a, int64_t as,
+                          const float *b, int64_t bs, const float *dy, float *dx, bool accumulate,
+                          int64_t n)
+{
+  if (as == 1 && bs == 1) {
+    DIFFERENTIATE(a[i], b[i])
+  } else if (as == 1 && bs == 0) {
+    const float scalar = *b;
+    DIFFERENTIATE(a[i], scalar)
+  } else {
+    DIFFERENTIATE(a[i * as], b[i * bs])
   }
 }
 
-static void unary_grad(KernelUnary op, float alpha, const float *x, const float *y,
-                       const float *dy, float *dx, bool accumulate, int64_t n, Pool *pool)
+static void binary_grad_body(void *context, int64_t first, int64_t n)
 {
-  Unary c = {.op = op, .alpha = alpha, .x = x, .y = y, .dy = dy, .dst = dx,
-             .accumulate = accumulate};
-  span_run(pool, n, 1, grad_body, &c);
+  const BinaryGrad *c = context;
+  const Walk *w = &c->walk;
+  const int32_t last = w->rank - 1, by = c->second, other = !c->second;
+  const int64_t length = w->dim[last], as = w->stride[by][last], bs = w->stride[other][last];
+  const float *a = c->second ? c->b : c->a, *b = c->second ? c->a : c->b;
+  int64_t row = first / c->pieces.count, piece = first % c->pieces.count;
+  WalkAt at = walk_start(w, last, row);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t begin = piece * c->pieces.length, to = row * length + begin;
+    const int64_t count = length - begin < c->pieces.length ? length - begin : c->pieces.length;
+    differentiate(c->op, c->second, a + at.offset[by] + begin * as, as,
+                  b + at.offset[other] + begin * bs, bs, c->dy + to, c->d + to, c->accumulate,
+                  count);
+    if (++piece == c->pieces.count) {
+      piece = 0;
+      ++row;
+      walk_next(w, &at);
+    }
+  }
 }
 
-static void scale_body(void *context, int64_t first, int64_t n)
+static void binary_grad(KernelBinary op, bool second, const BroadcastShape *s, const float *a,
+                        const float *b, const float *dy, float *d, bool accumulate, Pool *pool)
 {
-  const Unary *c = context;
-  const float *x = c->x + first, factor = c->alpha;
-  float *dx = c->dst + first;
-  bool accumulate = c->accumulate;
-  ASSIGN(factor * x[i]);
-}
-
-static void scale(float factor, const float *x, float *y, bool accumulate, int64_t n, Pool *pool)
-{
-  Unary c = {.alpha = factor, .x = x, .dst = y, .accumulate = accumulate};
-  span_run(pool, n, 1, scale_body, &c);
-}
-
-static void act_grad(KernelAct act, const float *y, const float *dy, float *dx, bool accumulate,
-                     int64_t n, Pool *pool)
-{
-  static const KernelUnary same[] = {
-    [KACT_RELU] = KUN_RELU,
-    [KACT_RELU_N1_TO_1] = KUN_RELU_N1_TO_1,
-    [KACT_RELU6] = KUN_RELU6,
-    [KACT_TANH] = KUN_TANH,
-  };
-  if (act == KACT_NONE)
-    scale(1, dy, dx, accumulate, n, pool);
-  else
-    unary_grad(same[act], 0, NULL, y, dy, dx, accumulate, n, pool);
+  BinaryGrad c = {.op = op, .second = second, .a = a, .b = b, .dy = dy, .d = d,
+                  .accumulate = accumulate, .walk = broadcast_walk(s)};
+  const int64_t length = c.walk.dim[c.walk.rank - 1];
+  if (length == 0)
+    return;
+  c.pieces = span_pieces(length);
+  span_run(pool, walk_count(&c.walk, c.walk.rank - 1) * c.pieces.count,
+           c.pieces.length * binary_cost(op), binary_grad_body, &c);
 }
 
 const EltwiseKernels KERNEL_TABLE(eltwise) = {
   .binary = binary,
   .binary_broadcast = binary_broadcast,
+  .binary_grad = binary_grad,
   .unary = unary,
   .unary_grad = unary_grad,
   .act_grad = act_grad,

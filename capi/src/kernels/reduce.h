@@ -39,7 +39,7 @@ typedef struct {
 // Joins neighbouring axes of one kind and drops those of 1. stride[0] of w: of x; reduce: kinds.
 static void reduce_normalise(const ReduceShape *s, Walk *w, bool *reduce)
 {
-  w->rank = 0;
+  *w = (Walk){.rank = 0};
   for (int32_t i = 0; i < s->rank; ++i) {
     if (s->dim[i] == 1)
       continue;
@@ -53,7 +53,6 @@ static void reduce_normalise(const ReduceShape *s, Walk *w, bool *reduce)
   int64_t stride = 1;
   for (int32_t i = w->rank - 1; i >= 0; --i) {
     w->stride[0][i] = stride;
-    w->stride[1][i] = 0;
     stride *= w->dim[i];
   }
 }
@@ -305,7 +304,6 @@ static void reduce_spread(const ReduceShape *s, float scale, const float *y, flo
   int64_t stride = 1;
   for (int32_t i = c.walk.rank - 1; i >= 0; --i) {
     c.walk.stride[0][i] = reduce[i] ? 0 : stride;
-    c.walk.stride[1][i] = 0;
     stride *= reduce[i] ? 1 : c.walk.dim[i];
   }
   int64_t length = c.walk.dim[c.walk.rank - 1];

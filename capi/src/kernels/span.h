@@ -8,6 +8,7 @@
 
 #include "base/pool.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // Cost of one task, in simple element operations: a few microseconds, well above what handing out
@@ -59,19 +60,20 @@ static inline Pieces span_pieces(int64_t row_length)
   return p;
 }
 
-// Index space of up to SPAN_MAX_RANK dimensions that two operands walk by their own strides.
-enum { SPAN_MAX_RANK = 17 };
+// Index space of up to SPAN_MAX_RANK dimensions that up to three operands walk by their own strides;
+// those of an operand that is not there are 0.
+enum { SPAN_MAX_RANK = 17, SPAN_OPERANDS = 3 };
 typedef struct {
   int32_t rank;
   int64_t dim[SPAN_MAX_RANK];
-  int64_t stride[2][SPAN_MAX_RANK];
+  int64_t stride[SPAN_OPERANDS][SPAN_MAX_RANK];
 } Walk;
 
 // Position in a walk over the first `rank` dimensions.
 typedef struct {
   int32_t rank;
   int64_t index[SPAN_MAX_RANK];
-  int64_t offset[2];
+  int64_t offset[SPAN_OPERANDS];
 } WalkAt;
 
 static inline int64_t walk_count(const Walk *w, int32_t rank)
@@ -82,25 +84,26 @@ static inline int64_t walk_count(const Walk *w, int32_t rank)
   return n;
 }
 
-// Drops dimensions of 1 and joins neighbours that both operands walk as one.
+static inline bool walk_joins(const Walk *w, int32_t outer, int32_t inner)
+{
+  for (int k = 0; k < SPAN_OPERANDS; ++k)
+    if (w->stride[k][outer] != w->stride[k][inner] * w->dim[inner])
+      return false;
+  return true;
+}
+
+// Drops dimensions of 1 and joins neighbours that all operands walk as one.
 static inline void walk_simplify(Walk *w)
 {
   int32_t rank = 0;
   for (int32_t i = 0; i < w->rank; ++i) {
     if (w->dim[i] == 1)
       continue;
-    int32_t last = rank - 1;
-    if (rank > 0 && w->stride[0][last] == w->stride[0][i] * w->dim[i] &&
-        w->stride[1][last] == w->stride[1][i] * w->dim[i]) {
-      w->dim[last] *= w->dim[i];
-      w->stride[0][last] = w->stride[0][i];
-      w->stride[1][last] = w->stride[1][i];
-      continue;
-    }
-    w->dim[rank] = w->dim[i];
-    w->stride[0][rank] = w->stride[0][i];
-    w->stride[1][rank] = w->stride[1][i];
-    ++rank;
+    int32_t to = rank > 0 && walk_joins(w, rank - 1, i) ? rank - 1 : rank;
+    w->dim[to] = to < rank ? w->dim[to] * w->dim[i] : w->dim[i];
+    for (int k = 0; k < SPAN_OPERANDS; ++k)
+      w->stride[k][to] = w->stride[k][i];
+    rank = to + 1;
   }
   w->rank = rank;
 }
@@ -112,8 +115,8 @@ static inline WalkAt walk_start(const Walk *w, int32_t rank, int64_t at)
   for (int32_t i = rank - 1; i >= 0; --i) {
     p.index[i] = at % w->dim[i];
     at /= w->dim[i];
-    p.offset[0] += p.index[i] * w->stride[0][i];
-    p.offset[1] += p.index[i] * w->stride[1][i];
+    for (int k = 0; k < SPAN_OPERANDS; ++k)
+      p.offset[k] += p.index[i] * w->stride[k][i];
   }
   return p;
 }
@@ -121,13 +124,13 @@ static inline WalkAt walk_start(const Walk *w, int32_t rank, int64_t at)
 static inline void walk_next(const Walk *w, WalkAt *p)
 {
   for (int32_t i = p->rank - 1; i >= 0; --i) {
-    p->offset[0] += w->stride[0][i];
-    p->offset[1] += w->stride[1][i];
+    for (int k = 0; k < SPAN_OPERANDS; ++k)
+      p->offset[k] += w->stride[k][i];
     if (++p->index[i] < w->dim[i])
       return;
     p->index[i] = 0;
-    p->offset[0] -= w->dim[i] * w->stride[0][i];
-    p->offset[1] -= w->dim[i] * w->stride[1][i];
+    for (int k = 0; k < SPAN_OPERANDS; ++k)
+      p->offset[k] -= w->dim[i] * w->stride[k][i];
   }
 }
 
