@@ -124,7 +124,7 @@ static void loads_what_is_there(void)
   ACCEPTED(PLAIN, tiny_set_byte(&t, t.op[0], OPERATOR_OPTIONS_TYPE, 26));
   // Code 127 in the old field refers to the new one, which counts from 127 on.
   REFUSED(PLAIN, set_code(1, 127), "PLACEHOLDER");
-  REFUSED(PLAIN, tiny_set(&t, t.opcode[1], OPCODE_BUILTIN, 150), "GELU");
+  REFUSED(PLAIN, tiny_set(&t, t.opcode[1], OPCODE_BUILTIN, 131), "RFFT2D");
 }
 
 static void refuses_files(void)
