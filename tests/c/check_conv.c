@@ -20,7 +20,8 @@ static void terms(const ConvShape *s, int64_t n, int64_t oy, int64_t ox, int64_t
         continue;
       for (int64_t c = 0; c < cg; ++c) {
         int64_t in = ((n * s->ih + iy) * s->iw + ix) * s->ic + first + c;
-        int64_t at = ((o * s->kh + ky) * s->kw + kx) * cg + c;
+        const int64_t front = s->is_swapped ? c : o, back = s->is_swapped ? o : c;
+        int64_t at = ((front * s->kh + ky) * s->kw + kx) * (s->is_swapped ? s->oc : cg) + back;
         convcheck_term(r, in, at, out);
       }
     }
@@ -194,6 +195,7 @@ void check_conv(Check *c)
     return;
   for (int round = 0; round < 3 * c->rounds; ++round) {
     ConvShape s = random_shape(c, round);
+    s.is_swapped = s.groups == 1 && check_int(c, 0, 2) == 0;
     convcheck_shape(c, k, &s, (int64_t)s.oc * s.kh * s.kw * (s.ic / s.groups), terms);
   }
   check_large(c, k);

@@ -83,6 +83,32 @@ static void check_piece(Check *c, const ConvKernels *k, const ConvShape *s, cons
   check_near(c, "filter_grad of a piece", dw, r->dw, r->dw_size, n_w, 1e-6);
 }
 
+// The transpose is the input gradient with a bias and an activation of its own.
+static void check_transpose(Check *c, const ConvKernels *k, const ConvShape *s,
+                            const ConvReference *r, const float *bias, int64_t n_x)
+{
+  double *want = check_doubles(c, n_x), *size = check_doubles(c, n_x);
+  for (int64_t i = 0; i < n_x; ++i) {
+    add(want, size, i, r->dx[i]);
+    size[i] = r->dx_size[i] + (bias ? fabs(bias[i % s->ic]) : 0);
+    want[i] = activate(s->act, want[i] + (bias ? bias[i % s->ic] : 0));
+  }
+  float *first = NULL;
+  for (int p = 0; p < CHECK_POOLS; ++p) {
+    Pool *pool = check_pool(c, p);
+    ConvShape shape = *s;
+    const float *w = prepared(c, k, &shape, CONV_INPUT_GRAD, r->w, p);
+    float *y = check_output(c, n_x, NULL);
+    k->transpose(&shape, r->dy, w, bias, NULL, y,
+                 check_scratch(c, k->input_grad_scratch(&shape, pool_threads(pool))),
+                 shape.is_piece ? NULL : pool);
+    if (p == 0)
+      check_near(c, "transpose", first = y, want, size, n_x, 1e-6);
+    else
+      check_bits(c, "transpose", y, first, (size_t)n_x * sizeof *y);
+  }
+}
+
 typedef enum { ADD_NONE, ADD_APART, ADD_IN_PLACE } Adding;
 
 void convcheck_shape(Check *c, const ConvKernels *k, const ConvShape *s, int64_t n_w,
@@ -92,9 +118,9 @@ void convcheck_shape(Check *c, const ConvKernels *k, const ConvShape *s, int64_t
   const Adding adding = (Adding)check_int(c, ADD_NONE, ADD_IN_PLACE);
   const bool is_masked = s->act != KACT_NONE && s->act != KACT_TANH && check_int(c, 0, 1);
   check_case(c, "x[%d,%d,%d,%d] y[%d,%d,%d] k%dx%d s%dx%d d%dx%d pad %d,%d groups %d act %d "
-             "bias %d accumulate %d add %d mask %d", s->n, s->ih, s->iw, s->ic, s->oh, s->ow, s->oc,
+             "bias %d accumulate %d add %d mask %d swapped %d", s->n, s->ih, s->iw, s->ic, s->oh, s->ow, s->oc,
              s->kh, s->kw, s->sh, s->sw, s->dh, s->dw, s->pt, s->pl, s->groups, s->act, has_bias,
-             accumulate, adding, is_masked);
+             accumulate, adding, is_masked, s->is_swapped);
   const int64_t n_x = (int64_t)s->n * s->ih * s->iw * s->ic;
   const int64_t n_y = (int64_t)s->n * s->oh * s->ow * s->oc;
   const float *old_dw = check_input(c, n_w, -1, 1), *old_db = check_input(c, s->oc, -1, 1);
@@ -115,6 +141,8 @@ void convcheck_shape(Check *c, const ConvKernels *k, const ConvShape *s, int64_t
           terms(s, n, oy, ox, o, &r);
   for (int64_t i = 0; i < n_y; ++i)
     add(db, db_size, i % s->oc, r.dy[i]);
+  if (k->transpose)
+    check_transpose(c, k, s, &r, check_int(c, 0, 1) ? check_input(c, s->ic, -1, 1) : NULL, n_x);
   if (accumulate) {
     add_all(r.dw, r.dw_size, old_dw, n_w);
     add_all(db, db_size, old_db, s->oc);

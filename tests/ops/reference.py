@@ -119,6 +119,24 @@ def depthwise_conv_2d(x: Array, w: Array, b: Array | None = None, **o: Any) -> A
     return np.einsum("ijnhwc,ijc->nhwc", taps, w[0]) + (0 if b is None else b.reshape(-1))
 
 
+def transpose_conv(shape: Array, w: Array, x: Array, b: Array | None = None, **o: Any) -> Array:
+    n, rows, columns, _ = x.shape
+    kh, kw = w.shape[1:3]
+    sh, sw = o["stride_h"], o["stride_w"]
+    h, width = [int(d) for d in shape[1:3]]
+    full = np.zeros((n, max(h, (rows - 1) * sh + kh) + kh, max(width, (columns - 1) * sw + kw) + kw,
+                     len(w)))
+    for i in range(rows):
+        for j in range(columns):
+            window = np.einsum("nc,oyxc->nyxo", x[:, i, j], w)
+            full[:, i * sh:i * sh + kh, j * sw:j * sw + kw] += window
+    same = o.get("padding", "SAME") == "SAME"
+    top = max(0, (rows - 1) * sh + kh - h) // 2 if same else 0
+    left = max(0, (columns - 1) * sw + kw - width) // 2 if same else 0
+    y = full[:, top:top + h, left:left + width]
+    return y + (0 if b is None else b.reshape(-1))
+
+
 def max_pool_2d(x: Array, **o: Any) -> Array:
     cells = windows(x, -np.inf, o["filter_height"], o["filter_width"], o)
     cells = cells.reshape(-1, *cells.shape[2:])
@@ -270,7 +288,7 @@ OPERATORS = {
     "COS": np.cos, "FLOOR": stepped(np.floor, 0), "CEIL": stepped(np.ceil, 0),
     "ROUND": stepped(np.rint, 0.5), "SIGN": kinked(np.sign, 0), "CONV_2D": conv_2d,
     "DEPTHWISE_CONV_2D": depthwise_conv_2d, "FULLY_CONNECTED": fully_connected,
-    "BATCH_MATMUL": batch_matmul,
+    "BATCH_MATMUL": batch_matmul, "TRANSPOSE_CONV": transpose_conv,
     "MAX_POOL_2D": max_pool_2d, "AVERAGE_POOL_2D": average_pool_2d, "SOFTMAX": softmax,
     "MEAN": mean, "SUM": total, "RESHAPE": reshape, "SQUEEZE": squeeze,
     "EXPAND_DIMS": expand_dims, "TRANSPOSE": transpose, "PAD": pad, "PADV2": pad,

@@ -85,6 +85,12 @@ def integer_activation(m: Model) -> int:
     return m.op("ADD", x, m.ints(1, 2, 3, 4), shape=(4,), dtype=np.int32, act="RELU")
 
 
+def transpose_conv(shape: list, w: tuple = (2, 3, 3, 4), *rest: tuple, **options: object) -> Callable:
+    return lambda m: m.op("TRANSPOSE_CONV", m.ints(shape), m.weights(*w), m.input(1, 3, 3, 4),
+                          *[m.weights(*r) for r in rest], shape=(1, 6, 6, 2),
+                          **{"stride_h": 2, "stride_w": 2, **options})
+
+
 def boolean(m: Model) -> int:
     x = m.input(1, 4, dtype=np.bool_)
     return m.op("MUL", x, x, shape=(1, 4), dtype=np.bool_)
@@ -124,6 +130,14 @@ REFUSALS = [
     ("FULLY_CONNECTED", dense((1, 2, 2), keep_num_dims=True), "[1,2,2] 4"),
     ("FULLY_CONNECTED", dense(act="SIGN_BIT"), "activation 5"),
     ("FULLY_CONNECTED", integer("FULLY_CONNECTED", lambda m: m.weights(3, 2)), "int32 float32"),
+    ("TRANSPOSE_CONV", transpose_conv([1, 6, 6, 3]), "[1,6,6,3] [2,3,3,4] 2 channels"),
+    ("TRANSPOSE_CONV", transpose_conv([2, 6, 6, 2]), "[2,6,6,2] 1 images"),
+    ("TRANSPOSE_CONV", transpose_conv([6, 6, 2]), "3 dimensions 4"),
+    ("TRANSPOSE_CONV", transpose_conv([1, 6, -1, 2]), "dimension 2 -1"),
+    ("TRANSPOSE_CONV", transpose_conv([1, 6, 6, 2], (2, 3, 3, 3)), "channels 3 4"),
+    ("TRANSPOSE_CONV", transpose_conv([1, 6, 6, 2], (2, 3, 3, 4), (3,)), "bias 3 2"),
+    ("TRANSPOSE_CONV", transpose_conv([1, 6, 6, 2], stride_h=0), "stride_h 0"),
+    ("TRANSPOSE_CONV", transpose_conv([1, 6, 6, 2], act="SIGN_BIT"), "activation 5"),
     ("BATCH_MATMUL", joined("BATCH_MATMUL", (1, 2, 3), (1, 2, 3)), "[1,2,3] 3 columns 2 rows"),
     ("BATCH_MATMUL", joined("BATCH_MATMUL", (1, 2, 3), (1, 2, 3), adjoint_lhs=True,
                             adjoint_rhs=True), "[1,2,3] transposed 2 columns 3 rows"),

@@ -16,7 +16,8 @@ typedef struct {
   int32_t sh, sw, dh, dw;  // strides, dilations
   int32_t pt, pl;          // padding before the first row and column (after: as needed)
   int32_t groups;
-  KernelAct act;           // forward: applied; input gradient: see its mask
+  KernelAct act;           // forward, transpose: applied; input gradient: see its mask
+  bool is_swapped;         // w, and with it dw, is [ic,kh,kw,oc]; in one group
   bool is_packed;          // w is what pack() has made of the filter for this direction
   bool is_piece;           // of a problem that the caller has cut up: not cut further, pool is NULL
 } ConvShape;
@@ -38,6 +39,10 @@ typedef struct {
   size_t (*input_grad_scratch)(const ConvShape *s, int threads);
   void (*input_grad)(const ConvShape *s, const float *dy, const float *w, const float *add,
                      const float *mask, float *dx, void *scratch, Pool *pool);
+  // y = act(the convolution's transpose applied to x + bias[ic] + add), in the scratch of
+  // input_grad: x has the shape of the convolution's result, y and add that of its operand.
+  void (*transpose)(const ConvShape *s, const float *x, const float *w, const float *bias,
+                    const float *add, float *y, void *scratch, Pool *pool);
   // dw (+)= sum over samples and positions of dy times x; db[oc] (NULL: not wanted) (+)= that of dy.
   size_t (*filter_grad_scratch)(const ConvShape *s, int threads);
   void (*filter_grad)(const ConvShape *s, const float *x, const float *dy, float *dw, float *db,

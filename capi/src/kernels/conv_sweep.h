@@ -29,6 +29,7 @@ typedef struct {
   bool forward;
   const float *src, *w, *bias, *add, *mask; // add, mask: of dst's layout, or NULL
   float *dst;
+  KernelAct act;                  // of the mask, where there is one
   int32_t dst_h, dst_w;
   int64_t src_c, dst_c, k_c, n_c; // channels; of a group: summed over, computed
   int64_t n_pad;                  // columns of packed filters at a time, multiple of CORE_COLS
@@ -170,7 +171,11 @@ static void sweep_pack_task(void *context, int task, int worker)
   const int64_t panels = core_ceil(p->n_cols, CORE_COLS);
   const int64_t group = task / panels, panel = task % panels, col = panel * CORE_COLS;
   const int64_t width = core_min(CORE_COLS, p->n_cols - col);
-  const int64_t cg = s->ic / s->groups, filter = (int64_t)s->kh * s->kw * cg;
+  // The filter's dimension in front of its taps, and that behind them, which is dense.
+  const bool front_is_summed = p->forward == s->is_swapped;
+  const int64_t tap = front_is_summed ? p->n_c : p->k_c, front = (int64_t)s->kh * s->kw * tap;
+  const int64_t k_step = front_is_summed ? front : 1, n_step = front_is_summed ? 1 : front;
+  const float *first = p->w + group * front * (front_is_summed ? p->k_c : p->n_c);
   for (int32_t i = 0; i < p->y.n_classes * p->x.n_classes; ++i) {
     const TapClass *y = &p->y.classes[i / p->x.n_classes];
     const TapClass *x = &p->x.classes[i % p->x.n_classes];
@@ -179,13 +184,8 @@ static void sweep_pack_task(void *context, int task, int worker)
     for (int64_t t = 0; t < taps; ++t, to += CORE_COLS * p->k_c) {
       int64_t ky = p->y.tap[y->first_tap + t / x->n_taps];
       int64_t kx = p->x.tap[x->first_tap + t % x->n_taps];
-      const float *from = p->w + (ky * s->kw + kx) * cg;
-      if (p->forward)
-        core_pack(from + (group * p->n_c + p->col0 + col) * filter, 1, filter, p->k_c, width,
-                  CORE_COLS, p->k_c, to);
-      else
-        core_pack(from + group * p->k_c * filter + p->col0 + col, filter, 1, p->k_c, width,
-                  CORE_COLS, p->k_c, to);
+      core_pack(first + (ky * s->kw + kx) * tap + (p->col0 + col) * n_step, k_step, n_step, p->k_c,
+                width, CORE_COLS, p->k_c, to);
     }
   }
 }
@@ -298,7 +298,7 @@ static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, con
       }
       bool is_last = seg >= n_seg;
       q.bias = is_last && bias ? bias + j : NULL;
-      q.act = is_last && (p->forward || p->mask) ? p->s->act : KACT_NONE;
+      q.act = is_last ? p->act : KACT_NONE;
       q.is_masked = is_last && p->mask;
       q.mask_offset = q.is_masked ? core_offset(p->mask, p->dst) : 0;
       q.is_streamed = p->is_streamed && is_last && is_first && p->add != p->dst;

@@ -30,11 +30,12 @@ typedef struct {
   int64_t m, n;           // of one group: filters, taps * channels
   int64_t pixels, pixels_per_chunk, chunks;
   bool is_few;            // partials are [chunks, n, oc], and chunks whole rows of dy
+  bool has_partials;      // else the one chunk is summed in dw
   int64_t block_rows;     // of dy, at a time
   int64_t block;          // pixels at a time
   bool is_pointwise, pack_a, pack_b;
   int64_t task_rows, task_cols, row_tasks, col_tasks;
-  float *partials;        // [chunks, oc, n]; unused for one chunk
+  float *partials;        // [chunks, oc, n]
   float *bias_partials;   // [chunks, oc]
   char *workers;
   size_t worker_bytes;
@@ -124,6 +125,7 @@ static FilterGrad plan_filter_grad(const ConvShape *s)
   const int64_t unit = p.is_few ? s->ow : 8;
   p.pixels_per_chunk = core_ceil(core_ceil(p.pixels, chunks), unit) * unit;
   p.chunks = p.pixels > 0 ? core_ceil(p.pixels, p.pixels_per_chunk) : 1;
+  p.has_partials = p.chunks > 1 || p.is_few || s->is_swapped;
   lay_out_work(&p, NULL, &p.worker_bytes);
   return p;
 }
@@ -131,8 +133,7 @@ static FilterGrad plan_filter_grad(const ConvShape *s)
 static size_t lay_out_filter_grad(FilterGrad *p, char *scratch, int threads)
 {
   char *at = scratch;
-  const bool has_partials = p->chunks > 1 || p->is_few;
-  size_t partials = has_partials ? (size_t)(p->chunks * p->s->oc * p->n) * sizeof(float) : 0;
+  size_t partials = p->has_partials ? (size_t)(p->chunks * p->s->oc * p->n) * sizeof(float) : 0;
   p->partials = core_take(&at, partials);
   p->bias_partials = core_take(&at, (size_t)(p->chunks * p->s->oc) * sizeof(float));
   p->workers = at;
@@ -234,7 +235,7 @@ static void filter_task(void *context, int task, int worker)
   const int64_t end = core_min(p->pixels, first + p->pixels_per_chunk);
   size_t unused;
   FilterWork w = lay_out_work(p, p->workers + (size_t)worker * p->worker_bytes, &unused);
-  float *to = p->chunks > 1 ? p->partials + chunk * s->oc * p->n : p->dw;
+  float *to = p->has_partials ? p->partials + chunk * s->oc * p->n : p->dw;
   for (int64_t i = 0; i < m; ++i)
     w.c[i] = to + (group * p->m + i0 + i) * p->n + j0;
   CoreBlock q = {.m = m, .n = n, .rows = w.rows, .strip_step = CORE_ROWS, .n_seg = 1,
@@ -244,7 +245,7 @@ static void filter_task(void *context, int task, int worker)
   do {
     const int64_t k = end > at ? core_min(p->block, end - at) : 0;
     q.seg_len = k;
-    q.accumulate = at > first || (p->chunks == 1 && p->accumulate);
+    q.accumulate = at > first || (!p->has_partials && p->accumulate);
     const float *dy = p->dy + at * s->oc + group * p->m + i0;
     if (p->db && j0 == 0)
       chunks_add_rows(dy, s->oc, k, m, at == first,
@@ -337,19 +338,27 @@ static void few_task(void *context, int task, int worker)
   }
 }
 
+// Where element i of the partial sums stands in dw.
+static inline int64_t filter_place(const FilterGrad *p, int64_t i)
+{
+  const int64_t oc = p->s->oc, ic = p->s->ic;
+  const int64_t o = p->is_few ? i % oc : i / p->n, j = p->is_few ? i / oc : i % p->n;
+  return p->s->is_swapped ? (j % ic * (p->n / ic) + j / ic) * oc + o : o * p->n + j;
+}
+
 static void reduce_task(void *context, int task, int worker)
 {
   const FilterGrad *p = context;
   (void)worker;
   const int64_t size = p->s->oc * p->n, from = (int64_t)task * FILTER_REDUCE;
   const int64_t n = core_min(FILTER_REDUCE, size - from);
-  if (!p->is_few) {
+  if (!p->is_few && !p->s->is_swapped) {
     chunks_reduce(p->partials + from, size, p->chunks, n, p->accumulate, p->dw + from);
     return;
   }
   chunks_add(p->partials + from, size, p->chunks, n);
   for (int64_t i = from; i < from + n; ++i) {
-    float *dw = p->dw + i % p->s->oc * p->n + i / p->s->oc;
+    float *dw = p->dw + filter_place(p, i);
     *dw = p->partials[i] + (p->accumulate ? *dw : 0);
   }
 }
@@ -378,7 +387,7 @@ static void filter_grad(const ConvShape *s, const float *x, const float *dy, flo
     pool = NULL;
   pool_run(pool, (int)(p.chunks * s->groups * p.col_tasks * p.row_tasks),
            p.is_few ? few_task : filter_task, &p);
-  if (p.chunks > 1 || p.is_few)
+  if (p.has_partials)
     pool_run(pool, (int)core_ceil(s->oc * p.n, FILTER_REDUCE), reduce_task, &p);
   if (db)
     chunks_reduce(p.bias_partials, s->oc, p.chunks, s->oc, accumulate, db);
@@ -440,6 +449,7 @@ static void forward(const ConvShape *s, const float *x, const float *w, const fl
   p.bias = bias;
   p.add = add;
   p.dst = y;
+  p.act = s->act;
   sweep_run(&p, scratch, pool);
 }
 
@@ -454,6 +464,22 @@ static void input_grad(const ConvShape *s, const float *dy, const float *w, cons
   p.dst = dx;
   p.add = add;
   p.mask = mask;
+  p.act = mask ? s->act : KACT_NONE;
+  sweep_run(&p, scratch, pool);
+}
+
+static void transpose(const ConvShape *s, const float *x, const float *w, const float *bias,
+                      const float *add, float *y, void *scratch, Pool *pool)
+{
+  if (!has_result(s, false))
+    return;
+  Sweep p = sweep_plan(s, false);
+  p.src = x;
+  p.w = w;
+  p.bias = bias;
+  p.add = add;
+  p.dst = y;
+  p.act = s->act;
   sweep_run(&p, scratch, pool);
 }
 
@@ -465,6 +491,7 @@ const ConvKernels KERNEL_TABLE(conv) = {
   .forward = forward,
   .input_grad_scratch = input_grad_scratch,
   .input_grad = input_grad,
+  .transpose = transpose,
   .filter_grad_scratch = filter_grad_scratch,
   .filter_grad = filter_grad,
 };

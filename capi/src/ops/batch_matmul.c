@@ -109,7 +109,8 @@ static Status bind_product(Bind *b, KernelFn fn)
   Shape outer;
   if (!shape_broadcast(&outer_x, &outer_y, &outer))
     return bind_fail(b, "operands do not broadcast");
-  const int64_t m = rows_of(&x->shape, attr->transpose_a), n = columns_of(&y->shape, attr->transpose_b);
+  const int64_t m = rows_of(&x->shape, attr->transpose_a);
+  const int64_t n = columns_of(&y->shape, attr->transpose_b);
   const int64_t k = columns_of(&x->shape, attr->transpose_a);
   q->one = (GemmShape){.m = m, .n = n, .k = k, .a_row = k, .a_col = 1, .b_row = n, .b_col = 1,
                        .c_row = n};

@@ -184,7 +184,7 @@ static Status bind_stage(Bind *b, int i, Shape *x, Stage *stage)
     return bind_fail(b, "stage %d does not fit its input", i);
   if (i + 1 == CHAIN_STAGES)
     stage->at.s.act = kernel_act(b->node->act);
-  TRY(convolution_pack(b, 1 + i, stage->at.k, &stage->at.s, &stage->packed));
+  TRY(convolution_pack(b, 1 + i, stage->at.k, CONV_FORWARD, &stage->at.s, &stage->packed));
   stage->at.s.is_packed = stage->at.packed[CONV_FORWARD] > 0;
   return ST_OK;
 }

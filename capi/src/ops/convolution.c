@@ -57,17 +57,17 @@ static void run_no_bias(const void *args, const Call *c)
   a->k->forward(&a->s, c->p[0], filter_of(a, c), NULL, c->add, c->p[2], c->scratch, c->pool);
 }
 
-Status convolution_pack(Bind *b, int input, const ConvKernels *k, ConvShape *s,
+Status convolution_pack(Bind *b, int input, const ConvKernels *k, ConvWay way, ConvShape *s,
                         const float **packed)
 {
   const float *w = bind_constant(b, input);
-  const size_t bytes = w ? k->packed_bytes(s, CONV_FORWARD) : 0;
+  const size_t bytes = w ? k->packed_bytes(s, way) : 0;
   if (!bytes)
     return ST_OK;
   float *to = bind_memory(b, bytes);
   if (!to)
     return diag_oom(b->diag);
-  k->pack(s, CONV_FORWARD, w, to);
+  k->pack(s, way, w, to);
   *packed = to;
   s->is_packed = true;
   return ST_OK;
@@ -79,7 +79,7 @@ Status convolution_bind(Bind *b, const ConvFamily *f)
   if (!a)
     return diag_oom(b->diag);
   a->s.act = kernel_act(b->node->act);
-  TRY(convolution_pack(b, 1, a->k, &a->s, &a->packed));
+  TRY(convolution_pack(b, 1, a->k, CONV_FORWARD, &a->s, &a->packed));
   b->scratch = a->k->forward_scratch(&a->s, b->threads);
   b->run = b->node->n_in > 2 ? run : run_no_bias;
   return ST_OK;

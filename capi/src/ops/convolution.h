@@ -22,9 +22,9 @@ Status convolution_parse(const FbTable *options, int act_field, WindowAttr *w, i
                          Diag *d) MUST_USE;
 // Output size along both axes, from everything else in *s.
 bool convolution_fit(const WindowAttr *a, ConvShape *s);
-// Lays out the filters in that input as the kernel wants them, where they stay and it does: *packed
-// and s->is_packed are then set.
-Status convolution_pack(Bind *b, int input, const ConvKernels *k, ConvShape *s,
+// Lays out the filters in that input as the kernel wants them for one way, where they stay and it
+// does: *packed and s->is_packed are then set.
+Status convolution_pack(Bind *b, int input, const ConvKernels *k, ConvWay way, ConvShape *s,
                         const float **packed) MUST_USE;
 Status convolution_bind(Bind *b, const ConvFamily *f) MUST_USE;
 Status convolution_bind_input_grad(Bind *b, const ConvFamily *f) MUST_USE;
