@@ -23,7 +23,7 @@ TYPES = {np.dtype(np.float32): 0, np.dtype(np.int32): 2, np.dtype(np.uint8): 3,
 OPTIONS = {
     "ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div", "CONV_2D": "Conv2D",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2D", "FULLY_CONNECTED": "FullyConnected",
-    "BATCH_MATMUL": "BatchMatMul", "GELU": "Gelu", "TRANSPOSE_CONV": "TransposeConv",
+    "BATCH_MATMUL": "BatchMatMul", "GELU": "Gelu", "TRANSPOSE_CONV": "TransposeConv", "ROPE": "RoPE",
     "LEAKY_RELU": "LeakyRelu", "MAX_POOL_2D": "Pool2D", "AVERAGE_POOL_2D": "Pool2D",
     "MEAN": "Reducer", "SUM": "Reducer", "PAD": "Pad", "PADV2": "PadV2", "RESHAPE": "Reshape",
     "SQUEEZE": "Squeeze", "EXPAND_DIMS": "ExpandDims", "TRANSPOSE": "Transpose",

@@ -165,6 +165,14 @@ def batch_matmul(a: Array, b: Array, adjoint_lhs: bool = False, adjoint_rhs: boo
     return (a.swapaxes(-1, -2) if adjoint_lhs else a) @ (b.swapaxes(-1, -2) if adjoint_rhs else b)
 
 
+def rope(x: Array, sin: Array, cos: Array, mode: int = 0) -> Array:
+    shape = (-1, 2) if mode == 1 else (2, -1)
+    pairs = x.reshape(*x.shape[:-1], *shape)
+    axis = -1 if mode == 1 else -2
+    a, b = np.take(pairs, 0, axis), np.take(pairs, 1, axis)
+    return x * cos + np.stack([-b, a], axis).reshape(x.shape) * sin
+
+
 def softmax(x: Array, beta: float = 1.0) -> Array:
     e = np.exp(beta * (x - x.max(axis=-1, keepdims=True)))
     return e / e.sum(axis=-1, keepdims=True)
@@ -288,7 +296,7 @@ OPERATORS = {
     "COS": np.cos, "FLOOR": stepped(np.floor, 0), "CEIL": stepped(np.ceil, 0),
     "ROUND": stepped(np.rint, 0.5), "SIGN": kinked(np.sign, 0), "CONV_2D": conv_2d,
     "DEPTHWISE_CONV_2D": depthwise_conv_2d, "FULLY_CONNECTED": fully_connected,
-    "BATCH_MATMUL": batch_matmul, "TRANSPOSE_CONV": transpose_conv,
+    "BATCH_MATMUL": batch_matmul, "TRANSPOSE_CONV": transpose_conv, "ROPE": rope,
     "MAX_POOL_2D": max_pool_2d, "AVERAGE_POOL_2D": average_pool_2d, "SOFTMAX": softmax,
     "MEAN": mean, "SUM": total, "RESHAPE": reshape, "SQUEEZE": squeeze,
     "EXPAND_DIMS": expand_dims, "TRANSPOSE": transpose, "PAD": pad, "PADV2": pad,
