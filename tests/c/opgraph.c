@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "compile/passes.h"
 #include "fb/writer.h"
+#include "kernels/half.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,8 @@ static void store(DType type, void *at, int64_t i, double v)
   case DT_I32: ((int32_t *)at)[i] = (int32_t)v; break;
   case DT_I64: ((int64_t *)at)[i] = (int64_t)v; break;
   case DT_I16: ((int16_t *)at)[i] = (int16_t)v; break;
+  case DT_U32: ((uint32_t *)at)[i] = (uint32_t)v; break;
+  case DT_F16: ((uint16_t *)at)[i] = half_from_float((float)v); break;
   default: ((uint8_t *)at)[i] = (uint8_t)(int)v; break;
   }
 }
@@ -189,6 +192,15 @@ static int32_t add_zero(OpGraph *o, int32_t y)
   return test_node(&o->g, "ADD", NULL, ACT_NONE, 2, (int32_t[]){y, o->zero});
 }
 
+// The operator of the case; its outputs have the types that a file would state.
+static void add_operator(OpGraph *o, int n_in, const int32_t *in, int n_out, int32_t *out)
+{
+  test_node_outputs(&o->g, o->c->op, o->data->attr, o->c->act, n_in, in, n_out, out);
+  for (int i = 0; i < n_out && i < OP_OUTPUTS; ++i)
+    if (o->c->out[i].present)
+      o->g.tensors[out[i]].dtype = o->c->out[i].type;
+}
+
 Status opgraph_build(OpGraph *o, const OpCase *c, const OpData *data, const Role *role,
                      Purpose purpose)
 {
@@ -204,12 +216,12 @@ Status opgraph_build(OpGraph *o, const OpCase *c, const OpData *data, const Role
   }
   int n_out = op->flags & OP_EFFECT ? 0 : op->n_out ? op->n_out : case_outputs(c);
   n_out = n_out == 0 && !(op->flags & OP_EFFECT) ? 1 : n_out;
-  test_node_outputs(&o->g, c->op, data->attr, c->act, n_in, in, n_out, o->y);
+  add_operator(o, n_in, in, n_out, o->y);
   if (op->flags & OP_EFFECT) // has nothing to infer
     return ST_OK;
   int32_t outputs[OP_OUTPUTS], again[OP_OUTPUTS];
   if (purpose == TRAINED_PAIR)
-    test_node_outputs(&o->g, c->op, data->attr, c->act, n_in, in, n_out, again);
+    add_operator(o, n_in, in, n_out, again);
   for (int i = 0; i < n_out; ++i) {
     int32_t y = o->y[i];
     if (purpose != PLAIN && (c->out[i].type != DT_F32 || (data->only >= 0 && data->only != i)))

@@ -69,6 +69,33 @@ def stepped(f: Any, half: float) -> Any:
     return function
 
 
+def maximum(a: Array, b: Array) -> Array:
+    _near(abs(a - b))
+    return np.maximum(a, b)
+
+
+def minimum(a: Array, b: Array) -> Array:
+    _near(abs(a - b))
+    return np.minimum(a, b)
+
+
+def floor_div(a: Array, b: Array) -> Array:
+    if a.dtype.kind != "f":
+        return a // b
+    q = a / b
+    _near(abs(q - np.rint(q)) * np.minimum(1, b * b))  # q changes with a / b^2
+    return np.floor(q)
+
+
+def floor_mod(a: Array, b: Array) -> Array:
+    return a - b * floor_div(a, b)
+
+
+def prelu(x: Array, alpha: Array) -> Array:
+    _near(abs(x))
+    return np.where(x < 0, alpha * x, x)
+
+
 ERF = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -284,7 +311,10 @@ def shape_of(x: Array, out_type: int = 2) -> Array:
 
 
 OPERATORS = {
-    "ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": divide,
+    "ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": divide, "MAXIMUM": maximum,
+    "MINIMUM": minimum, "SQUARED_DIFFERENCE": lambda a, b: (a - b)**2, "POW": np.power,
+    "FLOOR_DIV": floor_div, "FLOOR_MOD": floor_mod, "ATAN2": np.arctan2, "PRELU": prelu,
+    "ADD_N": lambda *x: np.sum(x, axis=0), "ZEROS_LIKE": np.zeros_like,
     "RELU": lambda x: activate("RELU", x), "RELU6": lambda x: activate("RELU6", x),
     "RELU_N1_TO_1": lambda x: activate("RELU_N1_TO_1", x), "TANH": np.tanh,
     "RELU_0_TO_1": lambda x: clamp(x, 0, 1),

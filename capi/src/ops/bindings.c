@@ -32,3 +32,34 @@ void bias_grad(Grad *g, int i, int32_t dy)
   int32_t db = grad_node(g, "SUM_TO", &sum, 1, &dy);
   grad_give(g, i, reshaped ? grad_node(g, "RESHAPE_TO", &like, 1, &db) : db);
 }
+
+KernelType kernel_type(DType t)
+{
+  static const KernelType table[DT_COUNT] = {
+    [DT_F32] = KT_F32, [DT_F16] = KT_F16, [DT_I32] = KT_I32, [DT_U32] = KT_U32, [DT_I64] = KT_I64,
+    [DT_U8] = KT_U8,   [DT_I8] = KT_I8,   [DT_I16] = KT_I16, [DT_BOOL] = KT_BOOL};
+  return table[t];
+}
+
+static void broadcast_strides(const Shape *operand, const Shape *out, int64_t *stride)
+{
+  int64_t dense[MAX_RANK];
+  if (!operand)
+    return;
+  shape_strides(operand, dense);
+  for (int i = 0; i < out->rank; ++i) {
+    int k = i - (out->rank - operand->rank);
+    stride[i] = k < 0 || operand->dim[k] == 1 ? 0 : dense[k];
+  }
+}
+
+BroadcastShape broadcast_shape(const Shape *out, const Shape *a, const Shape *b, const Shape *c)
+{
+  BroadcastShape s = {.rank = out->rank};
+  for (int i = 0; i < out->rank; ++i)
+    s.dim[i] = out->dim[i];
+  broadcast_strides(a, out, s.a_stride);
+  broadcast_strides(b, out, s.b_stride);
+  broadcast_strides(c, out, s.c_stride);
+  return s;
+}

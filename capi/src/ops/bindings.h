@@ -3,6 +3,7 @@
 #ifndef OPS_BINDINGS_H
 #define OPS_BINDINGS_H
 
+#include "kernels/typed.h"
 #include "ops/op.h"
 
 // A view for reading constant operands again after the infer pass: nothing may be stated through
@@ -13,5 +14,10 @@ Infer infer_view(const Graph *g, const Node *n, Diag *d);
 Status bias_check(const Infer *f, int i, int32_t units) MUST_USE;
 // db = dy [.., units] summed over all but its last axis, in the shape of the bias.
 void bias_grad(Grad *g, int i, int32_t dy);
+
+// The kernels' name of an element type.
+KernelType kernel_type(DType t);
+// The broadcasting of operands, all of them or those that are not NULL, to `out`.
+BroadcastShape broadcast_shape(const Shape *out, const Shape *a, const Shape *b, const Shape *c);
 
 #endif
