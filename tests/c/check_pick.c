@@ -135,6 +135,32 @@ static void check_rows_added(Check *c, int round)
   }
 }
 
+static void check_marks(Check *c)
+{
+  const MarkShape s = {.outer = check_size(c, 0, 300), .depth = check_size(c, 0, 40),
+                       .inner = check_size(c, 0, 20), .wide = check_int(c, 0, 1),
+                       .element_bytes = 1 << check_int(c, 0, 3)};
+  const int b = s.element_bytes;
+  check_case(c, "pick_mark %lld x %lld x %lld", (long long)s.outer, (long long)s.depth,
+             (long long)s.inner);
+  const PickShape indices = {.samples = 1, .batch = 1, .count = s.outer * s.inner, .depth = 1,
+                             .dim = {s.depth}, .wide = s.wide};
+  const void *index = random_indices(c, &indices);
+  const char *on = check_input_bytes(c, 1, b), *off = check_input_bytes(c, 1, b);
+  const int64_t n = s.outer * s.depth * s.inner;
+  char *want = check_output_bytes(c, n, b, NULL);
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t at = i / s.inner / s.depth * s.inner + i % s.inner;
+    int64_t v = s.wide ? ((const int64_t *)index)[at] : ((const int32_t *)index)[at];
+    memcpy(want + i * b, v == i / s.inner % s.depth ? on : off, (size_t)b);
+  }
+  for (int p = 0; p < CHECK_POOLS; ++p) {
+    char *y = check_output_bytes(c, n, b, NULL);
+    pick_mark(&s, index, on, off, y, check_pool(c, p));
+    check_bits(c, "y", y, want, (size_t)(n * b));
+  }
+}
+
 static void bench(Check *c)
 {
   enum { WORDS = 30000, WIDTH = 128, TOKENS = 4096 };
@@ -165,6 +191,8 @@ void check_pick(Check *c)
     check_rows_picked(c);
   for (int round = 0; round < 3 * c->rounds; ++round)
     check_rows_added(c, round);
+  for (int round = 0; round < 2 * c->rounds; ++round)
+    check_marks(c);
   if (c->bench)
     bench(c);
 }

@@ -30,7 +30,9 @@ OPTIONS = {
     "CONCATENATION": "Concatenation", "SOFTMAX": "Softmax", "SLICE": "Slice",
     "STRIDED_SLICE": "StridedSlice", "PACK": "Pack", "SHAPE": "Shape",
     "SPLIT": "Split", "SPLIT_V": "SplitV", "UNPACK": "Unpack", "GATHER": "Gather",
-    "GATHER_ND": "GatherNd",
+    "GATHER_ND": "GatherNd", "TILE": "Tile", "BROADCAST_TO": "BroadcastTo", "FILL": "Fill",
+    "RANGE": "Range", "RANK": "Rank", "ZEROS_LIKE": "ZerosLike", "ONE_HOT": "OneHot",
+    "REVERSE_V2": "ReverseV2", "MIRROR_PAD": "MirrorPad",
 }
 
 
@@ -94,6 +96,11 @@ class Model:
         """Adds an integer constant: values, or one list for another shape than a vector."""
         v = np.array(values[0] if len(values) == 1 and isinstance(values[0], list) else values,
                      dtype)
+        return self._tensor(v.shape, v.dtype, v)
+
+    def bits(self, value: Any, dtype: type) -> int:
+        """Adds a constant of any type."""
+        v = np.asarray(value).astype(dtype)
         return self._tensor(v.shape, v.dtype, v)
 
     def scalar(self, value: int, dtype: type = np.int32) -> int:

@@ -306,6 +306,35 @@ def embedding_lookup(index: Array, x: Array) -> Array:
     return x[index]
 
 
+def tile(x: Array, multiples: Array) -> Array:
+    return np.tile(x, [int(m) for m in multiples])
+
+
+def broadcast_to(x: Array, shape: Array) -> Array:
+    return np.broadcast_to(x, [int(n) for n in shape])
+
+
+def fill(dims: Array, value: Array) -> Array:
+    return np.full([int(n) for n in dims], value.reshape(()))
+
+
+def range_(start: Array, limit: Array, delta: Array) -> Array:
+    return np.arange(start.reshape(()), limit.reshape(()), delta.reshape(()), start.dtype)
+
+
+def one_hot(index: Array, depth: Array, on: Array, off: Array, axis: int = -1) -> Array:
+    hot = np.expand_dims(index, -1) == np.arange(int(depth.reshape(())))
+    return np.moveaxis(np.where(hot, on.reshape(()), off.reshape(())), -1, axis)
+
+
+def reverse(x: Array, axes: Array) -> Array:
+    return np.flip(x, [int(a) for a in axes])
+
+
+def mirror_pad(x: Array, pads: Array, mode: int = 0) -> Array:
+    return np.pad(x, pads.reshape(-1, 2), ["reflect", "symmetric"][mode])
+
+
 def shape_of(x: Array, out_type: int = 2) -> Array:
     return np.array(x.shape, np.int64 if out_type == 4 else np.int32)
 
@@ -333,7 +362,10 @@ OPERATORS = {
     "CONCATENATION": concatenation, "PACK": pack, "SLICE": slice_,
     "STRIDED_SLICE": strided_slice, "SHAPE": shape_of, "SPLIT": split, "SPLIT_V": split_v,
     "UNPACK": unpack, "GATHER": gather, "GATHER_ND": gather_nd,
-    "EMBEDDING_LOOKUP": embedding_lookup,
+    "EMBEDDING_LOOKUP": embedding_lookup, "TILE": tile, "BROADCAST_TO": broadcast_to,
+    "FILL": fill, "RANGE": range_, "RANK": lambda x: np.array(x.ndim, np.int32),
+    "ZEROS_LIKE": np.zeros_like, "ONE_HOT": one_hot, "REVERSE_V2": reverse,
+    "MIRROR_PAD": mirror_pad,
 }
 
 

@@ -4,23 +4,36 @@
 //
 //   before: SHAPE(x) -> STRIDED_SLICE -> PACK -> RESHAPE(x, .)      after: RESHAPE(x, constant)
 //
-// Folding also covers anything else whose inputs are all constant. Parameters are not constant.
+// Folding also covers anything else whose inputs are all constant, but for results that take far
+// more memory than they are made of. Parameters are not constant.
 #include "compile/passes.h"
 #include "compile/select.h"
 #include "base/mem.h"
 
 
-// The value of SHAPE depends on shapes only, which are known here.
+// Bytes are counted in doubles, which do not overflow.
+static double bytes_of(const Graph *g, int32_t tensor)
+{
+  const Tensor *t = &g->tensors[tensor];
+  return (double)shape_numel(&t->shape) * (double)dtype_bytes(t->dtype);
+}
+
+// An operand that lends its shape only is as good as constant: shapes are known here.
 static bool foldable(const Graph *g, const Node *n)
 {
+  enum { LITTLE = 1 << 20, GROWTH = 4 };
+  double in = 0, out = 0;
   if (n->op->flags & (OP_NO_FOLD | OP_EFFECT))
     return false;
-  if (n->op == op_by_name("SHAPE"))
-    return true;
-  for (int i = 0; i < n->n_in; ++i)
-    if (n->in[i] >= 0 && g->tensors[n->in[i]].kind != TK_CONST)
+  for (int i = 0; i < n->n_in; ++i) {
+    bool is_read = n->in[i] >= 0 && !(i < 32 && n->op->shape_only >> i & 1);
+    if (is_read && g->tensors[n->in[i]].kind != TK_CONST)
       return false;
-  return true;
+    in += is_read ? bytes_of(g, n->in[i]) : 0;
+  }
+  for (int i = 0; i < n->n_out; ++i)
+    out += bytes_of(g, n->out[i]);
+  return out <= LITTLE || out <= GROWTH * in;
 }
 
 // Evaluates the node into memory of the graph's arena and turns its outputs into constants.

@@ -306,3 +306,21 @@ void move_fill(void *dst, const void *value, int64_t n, int32_t element_bytes, P
                        .element_bytes = element_bytes};
   move_copy(&s, value, dst, pool);
 }
+
+void move_range_f32(float *dst, float start, float step, int64_t n)
+{
+  for (int64_t i = 0; i < n; ++i)
+    dst[i] = (float)((double)start + (double)i * (double)step);
+}
+
+void move_range_i32(int32_t *dst, int32_t start, int32_t step, int64_t n)
+{
+  for (int64_t i = 0; i < n; ++i)
+    dst[i] = (int32_t)(start + i * step);
+}
+
+void move_range_i64(int64_t *dst, int64_t start, int64_t step, int64_t n)
+{
+  for (int64_t i = 0; i < n; ++i)
+    dst[i] = start + i * step;
+}

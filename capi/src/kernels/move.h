@@ -23,6 +23,10 @@ void move_copy(const MoveShape *s, const void *src, void *dst, Pool *pool);
 void move_add(const MoveShape *s, const float *src, float *dst, Pool *pool);
 // n elements of element_bytes each := *value
 void move_fill(void *dst, const void *value, int64_t n, int32_t element_bytes, Pool *pool);
+// dst[i] = start + i * step, n of them; the caller knows that integers do not overflow
+void move_range_f32(float *dst, float start, float step, int64_t n);
+void move_range_i32(int32_t *dst, int32_t start, int32_t step, int64_t n);
+void move_range_i64(int64_t *dst, int64_t start, int64_t step, int64_t n);
 // Drops dimensions of 1 and joins neighbours that both sides walk as one.
 void move_simplify(MoveShape *s);
 

@@ -3,6 +3,7 @@
 // all indices of its table in their order, so that rows that repeat add up the same on any pool.
 #include "kernels/pick.h"
 
+#include "kernels/move.h"
 #include "kernels/span.h"
 
 #include <string.h>
@@ -152,4 +153,34 @@ void pick_add(const PickShape *s, const float *dy, const void *index, float *tab
   const int64_t width = s->inner < COLUMNS ? s->inner : COLUMNS;
   const int64_t entries = (s->table_step ? 1 : s->samples) * s->count;
   span_run(pool, tables * p.blocks, entries * (width + s->depth), add_body, &p);
+}
+
+typedef struct {
+  const MarkShape *s;
+  const void *index;
+  const char *on;
+  char *y;
+} Mark;
+
+// Unit: an index.
+static void mark_body(void *context, int64_t first, int64_t n)
+{
+  const Mark *m = context;
+  const MarkShape *s = m->s;
+  for (int64_t unit = first; unit < first + n; ++unit) {
+    const int64_t i = s->wide ? ((const int64_t *)m->index)[unit]
+                              : ((const int32_t *)m->index)[unit];
+    if (i < 0 || i >= s->depth)
+      continue;
+    const int64_t at = (unit / s->inner * s->depth + i) * s->inner + unit % s->inner;
+    copy_row(m->y + at * s->element_bytes, m->on, s->element_bytes);
+  }
+}
+
+void pick_mark(const MarkShape *s, const void *index, const void *on, const void *off, void *y,
+               Pool *pool)
+{
+  const Mark m = {s, index, on, y};
+  move_fill(y, off, s->outer * s->depth * s->inner, s->element_bytes, pool);
+  span_run(pool, s->outer * s->inner, 4, mark_body, (void *)&m);
 }

@@ -25,4 +25,15 @@ void pick_rows(const PickShape *s, const void *table, const void *index, void *y
 // float32: table += dy, to the rows that y came from, in the order of samples and indices.
 void pick_add(const PickShape *s, const float *dy, const void *index, float *table, Pool *pool);
 
+// y [outer][depth][inner] = *on where the index [outer][inner] names its place along depth, else
+// *off.
+typedef struct {
+  int64_t outer, depth, inner;
+  bool wide;
+  int32_t element_bytes;
+} MarkShape;
+
+void pick_mark(const MarkShape *s, const void *index, const void *on, const void *off, void *y,
+               Pool *pool);
+
 #endif

@@ -11,39 +11,70 @@ Box box_whole(const Shape *s)
   return b;
 }
 
-MoveShape box_move(const Box *box, const Shape *outer, bool outer_is_src, int32_t element_bytes,
-                   int64_t *offset)
+Piece box_piece(const Box *src, const Shape *from, const Box *dst, const Shape *to)
 {
-  MoveShape m = {.rank = box->rank, .element_bytes = element_bytes};
-  int64_t step[MAX_RANK], dense = 1;
-  shape_strides(outer, step);
-  *offset = 0;
-  for (int i = box->rank - 1; i >= 0; --i) {
-    m.dim[i] = box->count[i];
-    *offset += (int64_t)box->begin[i] * step[i];
-    int64_t outer_stride = step[i] * box->stride[i];
-    m.src_stride[i] = outer_is_src ? outer_stride : dense;
-    m.dst_stride[i] = outer_is_src ? dense : outer_stride;
-    dense *= box->count[i];
+  Piece p = {.move = {.rank = src->rank}};
+  int64_t from_step[MAX_RANK], to_step[MAX_RANK];
+  shape_strides(from, from_step);
+  shape_strides(to, to_step);
+  for (int i = 0; i < src->rank; ++i) {
+    p.src += src->begin[i] * from_step[i];
+    p.dst += dst->begin[i] * to_step[i];
+    p.move.dim[i] = src->count[i];
+    p.move.src_stride[i] = src->stride[i] * from_step[i];
+    p.move.dst_stride[i] = dst->stride[i] * to_step[i];
   }
-  move_simplify(&m);
-  return m;
+  return p;
+}
+
+Piece box_read(const Box *box, const Shape *from)
+{
+  const Shape inner = shape_of(box->rank, box->count);
+  const Box dense = box_whole(&inner);
+  return box_piece(box, from, &dense, &inner);
+}
+
+Piece piece_turned(const Piece *p)
+{
+  Piece t = {.move = p->move, .src = p->dst, .dst = p->src};
+  for (int32_t i = 0; i < p->move.rank; ++i) {
+    t.move.src_stride[i] = p->move.dst_stride[i];
+    t.move.dst_stride[i] = p->move.src_stride[i];
+  }
+  return t;
+}
+
+Piece box_write(const Box *box, const Shape *to)
+{
+  const Piece p = box_read(box, to);
+  return piece_turned(&p);
 }
 
 Status parts_bind(Bind *b, const Shape *whole, int axis, const int32_t *extent, int n,
-                  bool whole_is_src, DType type, Parts *out)
+                  bool whole_is_read, DType type, Piece **out)
 {
-  *out = (Parts){.n = n, .bytes = (int32_t)dtype_bytes(type)};
-  out->move = arena_array(b->arena, (size_t)n, sizeof *out->move);
-  out->offset = arena_array(b->arena, (size_t)n, sizeof *out->offset);
-  if (!out->move || !out->offset)
+  Piece *piece = arena_array(b->arena, (size_t)n, sizeof *piece);
+  if (!piece)
     return diag_oom(b->diag);
   Box box = box_whole(whole);
   for (int i = 0; i < n; ++i) {
     box.count[axis] = extent[i];
-    out->move[i] = box_move(&box, whole, whole_is_src, out->bytes, &out->offset[i]);
-    out->offset[i] *= out->bytes;
+    piece[i] = whole_is_read ? box_read(&box, whole) : box_write(&box, whole);
+    piece[i].move.element_bytes = (int32_t)dtype_bytes(type);
+    move_simplify(&piece[i].move);
     box.begin[axis] += extent[i];
   }
+  *out = piece;
   return ST_OK;
+}
+
+void piece_run(const Piece *p, const void *src, void *dst, bool add, Pool *pool)
+{
+  const int64_t bytes = p->move.element_bytes;
+  const void *from = (const uint8_t *)src + p->src * bytes;
+  void *to = (uint8_t *)dst + p->dst * bytes;
+  if (add)
+    move_add(&p->move, from, to, pool);
+  else
+    move_copy(&p->move, from, to, pool);
 }

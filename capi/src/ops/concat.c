@@ -99,6 +99,11 @@ static bool all_batched(const Graph *g, const Node *n)
   return true;
 }
 
+typedef struct {
+  int32_t n;
+  Piece *piece;
+} Args;
+
 static bool merge(const Graph *g, const Node *n)
 {
   return all_batched(g, n) && axis_of(g, n) != 0;
@@ -106,22 +111,23 @@ static bool merge(const Graph *g, const Node *n)
 
 static void run(const void *args, const Call *c)
 {
-  const Parts *a = args;
+  const Args *a = args;
   for (int32_t i = 0; i < a->n; ++i)
-    move_copy(&a->move[i], c->p[i], (uint8_t *)c->p[a->n] + a->offset[i], c->pool);
+    piece_run(&a->piece[i], c->p[i], c->p[a->n], false, c->pool);
 }
 
 static Status bind(Bind *b)
 {
-  Parts *a = bind_args(b, sizeof *a);
+  Args *a = bind_args(b, sizeof *a);
   if (!a)
     return diag_oom(b->diag);
   int32_t extent[OP_MAX_OPERANDS];
   int axis = axis_of(b->g, b->node);
   extents(b->g, b->node, axis, extent);
   Shape whole = bind_out(b, 0);
+  a->n = b->node->n_in;
   b->run = run;
-  return parts_bind(b, &whole, axis, extent, b->node->n_in, false, bind_type(b, 0), a);
+  return parts_bind(b, &whole, axis, extent, a->n, false, bind_type(b, 0), &a->piece);
 }
 
 static Status grad(Grad *g)
@@ -137,7 +143,8 @@ static Status grad(Grad *g)
     v.to = grad_tensor(g, n->in[i])->shape;
     box.count[axis] = extent[i];
     if (grad_wants(g, i)) {
-      if (view_of_box(NULL, graph->arena, &box, true, &v) != ST_OK)
+      Piece p = box_read(&box, &v.from);
+      if (view_of_piece(NULL, graph->arena, &p, &v) != ST_OK)
         return grad_fail(g, "out of memory");
       grad_give(g, i, view_node(g, &v, grad_out(g, 0)));
     }
@@ -160,28 +167,25 @@ static bool merge_join(const Graph *g, const Node *n)
 static void run_join(const void *args, const Call *c)
 {
   static const float zero;
-  const Parts *a = args;
-  for (int32_t i = 0; i < a->n; ++i) {
-    void *to = (uint8_t *)c->p[a->n] + a->offset[i];
-    if (c->p[i] && c->accumulate)
-      move_add(&a->move[i], c->p[i], to, c->pool);
-    else if (c->p[i] || !c->accumulate)
-      move_copy(&a->move[i], c->p[i] ? c->p[i] : &zero, to, c->pool);
-  }
+  const Args *a = args;
+  for (int32_t i = 0; i < a->n; ++i)
+    if (c->p[i] || !c->accumulate)
+      piece_run(&a->piece[i], c->p[i] ? c->p[i] : &zero, c->p[a->n], c->accumulate, c->pool);
 }
 
 static Status bind_join(Bind *b)
 {
   const JoinAttr *attr = b->node->attr;
-  Parts *a = bind_args(b, sizeof *a);
+  Args *a = bind_args(b, sizeof *a);
   if (!a)
     return diag_oom(b->diag);
   Shape whole = bind_out(b, 0);
-  TRY(parts_bind(b, &whole, attr->axis, attr->extent, b->node->n_in, false, DT_F32, a));
+  a->n = b->node->n_in;
+  TRY(parts_bind(b, &whole, attr->axis, attr->extent, a->n, false, DT_F32, &a->piece));
   for (int i = 0; i < a->n; ++i)
     if (b->node->in[i] < 0)
-      for (int k = 0; k < a->move[i].rank; ++k)
-        a->move[i].src_stride[k] = 0;
+      for (int k = 0; k < a->piece[i].move.rank; ++k)
+        a->piece[i].move.src_stride[k] = 0;
   b->run = run_join;
   return ST_OK;
 }

@@ -136,7 +136,8 @@ static Status read(Infer *f, Arena *arena, View *v)
 {
   Box box;
   TRY(f->node->op->attr_bytes ? strided_box(f, &box, &v->to) : slice_box(f, &box, &v->to));
-  return view_of_box(f->diag, arena, &box, true, v);
+  Piece p = box_read(&box, &v->from);
+  return view_of_piece(f->diag, arena, &p, v);
 }
 
 static Status infer(Infer *f)

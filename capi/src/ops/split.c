@@ -127,16 +127,16 @@ static bool merge(const Graph *g, const Node *n)
 }
 
 typedef struct {
-  Parts parts;
+  int32_t n;
+  Piece *piece;
   int32_t x, out; // first output
 } Args;
 
 static void run(const void *args, const Call *c)
 {
   const Args *a = args;
-  for (int32_t i = 0; i < a->parts.n; ++i)
-    move_copy(&a->parts.move[i], (const uint8_t *)c->p[a->x] + a->parts.offset[i],
-              c->p[a->out + i], c->pool);
+  for (int32_t i = 0; i < a->n; ++i)
+    piece_run(&a->piece[i], c->p[a->x], c->p[a->out + i], false, c->pool);
 }
 
 static Status bind(Bind *b)
@@ -151,8 +151,9 @@ static Status bind(Bind *b)
   a->x = operands(n).x;
   a->out = n->n_in;
   Shape whole = bind_in(b, a->x);
+  a->n = n->n_out;
   b->run = run;
-  return parts_bind(b, &whole, axis, extent, n->n_out, true, bind_type(b, a->x), &a->parts);
+  return parts_bind(b, &whole, axis, extent, a->n, true, bind_type(b, a->x), &a->piece);
 }
 
 static Status grad(Grad *g)

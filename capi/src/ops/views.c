@@ -6,13 +6,8 @@
 #include "ops/bindings.h"
 
 typedef struct {
-  MoveShape move;
-  int64_t src, dst; // in bytes
-} Copy;
-
-typedef struct {
   int32_t n, bytes, out, value;
-  Copy *copy;     // [n]
+  Piece *piece;   // [n], of all samples
   int64_t fill;   // elements of the result that are set before
   uint64_t hole;
   bool adds;
@@ -35,14 +30,6 @@ Status view_of_piece(Diag *d, Arena *arena, const Piece *p, View *v)
   return ST_OK;
 }
 
-Status view_of_box(Diag *d, Arena *arena, const Box *box, bool box_is_src, View *v)
-{
-  Piece p = {.src = 0};
-  const Shape *outer = box_is_src ? &v->from : &v->to;
-  p.move = box_move(box, outer, box_is_src, 0, box_is_src ? &p.src : &p.dst);
-  return view_of_piece(d, arena, &p, v);
-}
-
 Status view_infer(Infer *f, ViewReader read)
 {
   View v = {.from = infer_in(f, 0)->shape};
@@ -63,15 +50,8 @@ static View turned(const View *v)
   back.to = v->from;
   back.adds = v->repeats;
   back.repeats = v->adds;
-  for (int32_t i = 0; i < v->n; ++i) {
-    Piece *p = &back.piece[i], was = *p;
-    p->src = was.dst;
-    p->dst = was.src;
-    for (int32_t k = 0; k < p->move.rank; ++k) {
-      p->move.src_stride[k] = was.move.dst_stride[k];
-      p->move.dst_stride[k] = was.move.src_stride[k];
-    }
-  }
+  for (int32_t i = 0; i < v->n; ++i)
+    back.piece[i] = piece_turned(&back.piece[i]);
   return back;
 }
 
@@ -95,15 +75,8 @@ static void run(const void *args, const Call *c)
   uint8_t *y = c->p[a->out];
   if (!c->accumulate)
     move_fill(y, a->value >= 0 ? c->p[a->value] : &a->hole, a->fill, a->bytes, c->pool);
-  for (int32_t i = 0; i < a->n; ++i) {
-    const Copy *k = &a->copy[i];
-    const void *src = (const uint8_t *)c->p[0] + k->src;
-    void *dst = y + k->dst;
-    if (a->adds || c->accumulate)
-      move_add(&k->move, src, dst, c->pool);
-    else
-      move_copy(&k->move, src, dst, c->pool);
-  }
+  for (int32_t i = 0; i < a->n; ++i)
+    piece_run(&a->piece[i], c->p[0], y, a->adds || c->accumulate, c->pool);
 }
 
 // Every sample is read and written the same way: one dimension more.
@@ -126,8 +99,8 @@ static Status bind_view(Bind *b, const View *v, uint64_t hole, int value)
     return diag_oom(b->diag);
   *a = (Args){.n = v->n, .out = b->node->n_in, .value = value, .hole = hole, .adds = v->adds};
   a->bytes = (int32_t)dtype_bytes(bind_type(b, 0));
-  a->copy = arena_array(b->arena, (size_t)v->n, sizeof *a->copy);
-  if (!a->copy)
+  a->piece = arena_array(b->arena, (size_t)v->n, sizeof *a->piece);
+  if (!a->piece)
     return diag_oom(b->diag);
   const int64_t from = shape_numel(&v->from), to = shape_numel(&v->to);
   int64_t written = 0;
@@ -138,10 +111,9 @@ static Status bind_view(Bind *b, const View *v, uint64_t hole, int value)
     for (int32_t k = 0; k < m.rank; ++k)
       elements *= m.dim[k];
     written += elements;
-    a->copy[i].move = with_samples(&m, b->n, from, to);
-    a->copy[i].move.element_bytes = a->bytes;
-    a->copy[i].src = v->piece[i].src * a->bytes;
-    a->copy[i].dst = v->piece[i].dst * a->bytes;
+    a->piece[i] = v->piece[i];
+    a->piece[i].move = with_samples(&m, b->n, from, to);
+    a->piece[i].move.element_bytes = a->bytes;
   }
   a->fill = v->adds || written < to ? to * b->n : 0;
   b->run = run;

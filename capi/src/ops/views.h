@@ -4,15 +4,7 @@
 #ifndef OPS_VIEWS_H
 #define OPS_VIEWS_H
 
-#include "kernels/move.h"
 #include "ops/boxes.h"
-#include "ops/op.h"
-
-// A strided copy whose strides count elements, as do the places of its first element.
-typedef struct {
-  MoveShape move;
-  int64_t src, dst;
-} Piece;
 
 // The result of a node as copies from its operand, both of one sample. Within a piece no element is
 // written twice.
@@ -32,14 +24,12 @@ typedef Status (*ViewReader)(Infer *f, Arena *arena, View *v);
 bool view_pieces(View *v, Arena *arena, int32_t n);
 // The view that is one piece.
 Status view_of_piece(Diag *d, Arena *arena, const Piece *p, View *v) MUST_USE;
-// The view of all of `box`, which is in `from` where box_is_src, else in `to`.
-Status view_of_box(Diag *d, Arena *arena, const Box *box, bool box_is_src, View *v) MUST_USE;
 
 // For OpDef: infer and grad of operand 0. Samples always run as one.
 Status view_infer(Infer *f, ViewReader read) MUST_USE;
 Status view_grad(Grad *g, ViewReader read) MUST_USE;
-// Operand 0 to output 0. What no piece writes is `hole`, bits of an element, or the value of operand
-// `value` where that is not negative.
+// Operand 0 to output 0. What no piece writes is `hole`, bits of an element, or the value of
+// operand `value` where that is not negative.
 Status view_bind(Bind *b, ViewReader read, uint64_t hole, int value) MUST_USE;
 // Appends the node that reads t through v.
 int32_t view_node(Grad *g, const View *v, int32_t t);
