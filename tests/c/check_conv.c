@@ -68,6 +68,14 @@ static ConvShape random_shape(Check *c, int round)
     s.oh = (int32_t)check_int(c, 1, 4);
     s.ow = (int32_t)check_int(c, 1, 4);
     break;
+  case 5: // 3x3 of stride 1 with enough channels for Winograd's transforms
+    s.kh = s.kw = 3;
+    s.sh = s.sw = s.dh = s.dw = 1;
+    s.ic = 16 * (int32_t)check_int(c, 2, 5) + 4 * (int32_t)check_int(c, 0, 1);
+    s.oc = 16 * (int32_t)check_int(c, 2, 9);
+    s.oh = (int32_t)check_int(c, 1, 17);
+    s.ow = (int32_t)check_int(c, 1, 17);
+    break;
   default:
     break;
   }

@@ -61,7 +61,8 @@ static const float *clamped(Check *c, int64_t n, KernelAct act)
 static const float *prepared(Check *c, const ConvKernels *k, ConvShape *s, ConvWay way,
                              const float *w, int variant)
 {
-  s->is_piece = variant == 2;
+  // 3x3 filters of stride 1 may be transformed, pieces are not.
+  s->is_piece = variant == 2 && (s->groups > 1 || s->kh != 3 || s->kw != 3);
   const size_t bytes = variant == 0 ? 0 : k->packed_bytes(s, way);
   if (!bytes)
     return w;

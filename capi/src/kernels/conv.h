@@ -19,7 +19,8 @@ typedef struct {
   KernelAct act;           // forward, transpose: applied; input gradient: see its mask
   bool is_swapped;         // w, and with it dw, is [ic,kh,kw,oc]; in one group
   bool is_packed;          // w is what pack() has made of the filter for this direction
-  bool is_piece;           // of a problem that the caller has cut up: not cut further, pool is NULL
+  bool is_piece;           // of a problem that the caller has cut up: not cut further, not through
+                           // transforms that depend on where it begins; pool is NULL
 } ConvShape;
 
 typedef enum { CONV_FORWARD, CONV_INPUT_GRAD } ConvWay;

@@ -11,6 +11,7 @@
 
 #include "kernels/conv.h"
 
+#include "kernels/conv_operands.h"
 #include "kernels/gemm_core.h"
 #include "kernels/taps.h"
 
@@ -27,9 +28,7 @@ enum {
 typedef struct {
   const ConvShape *s;
   bool forward;
-  const float *src, *w, *bias, *add, *mask; // add, mask: of dst's layout, or NULL
-  float *dst;
-  KernelAct act;                  // of the mask, where there is one
+  ConvOperands o;
   int32_t dst_h, dst_w;
   int64_t src_c, dst_c, k_c, n_c; // channels; of a group: summed over, computed
   int64_t n_pad;                  // columns of packed filters at a time, multiple of CORE_COLS
@@ -175,7 +174,7 @@ static void sweep_pack_task(void *context, int task, int worker)
   const bool front_is_summed = p->forward == s->is_swapped;
   const int64_t tap = front_is_summed ? p->n_c : p->k_c, front = (int64_t)s->kh * s->kw * tap;
   const int64_t k_step = front_is_summed ? front : 1, n_step = front_is_summed ? 1 : front;
-  const float *first = p->w + group * front * (front_is_summed ? p->k_c : p->n_c);
+  const float *first = p->o.w + group * front * (front_is_summed ? p->k_c : p->n_c);
   for (int32_t i = 0; i < p->y.n_classes * p->x.n_classes; ++i) {
     const TapClass *y = &p->y.classes[i / p->x.n_classes];
     const TapClass *x = &p->x.classes[i % p->x.n_classes];
@@ -278,7 +277,7 @@ static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, con
   int64_t cols = CORE_B_FLOATS / (segs * part > 0 ? segs * part : 1) / CORE_COLS * CORE_COLS;
   cols = cols < CORE_COLS ? CORE_COLS : cols;
   const float *packed = sweep_packed(p, group, y, x);
-  const float *bias = p->bias ? p->bias + group * p->n_c + p->col0 : NULL;
+  const float *bias = p->o.bias ? p->o.bias + group * p->n_c + p->col0 : NULL;
   for (int64_t j = j0; j < j0 + n; j += cols) {
     q.n = core_min(cols, j0 + n - j);
     int64_t seg = 0, e = 0;
@@ -288,8 +287,8 @@ static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, con
       q.rows = w->rows + seg * CORE_ROWS;
       q.a_offset = e;
       const bool is_first = seg == 0 && e == 0;
-      q.accumulate = p->add || !is_first;
-      q.add_offset = is_first && p->add ? core_offset(p->add, p->dst) : 0;
+      q.accumulate = p->o.add || !is_first;
+      q.add_offset = is_first && p->o.add ? core_offset(p->o.add, p->o.dst) : 0;
       q.b = packed + j * k + (seg * seg_len + e) * CORE_COLS;
       e += q.seg_len;
       if (e >= seg_len) {
@@ -298,10 +297,10 @@ static void sweep_compute(const Sweep *p, const SweepWork *w, int64_t group, con
       }
       bool is_last = seg >= n_seg;
       q.bias = is_last && bias ? bias + j : NULL;
-      q.act = is_last ? p->act : KACT_NONE;
-      q.is_masked = is_last && p->mask;
-      q.mask_offset = q.is_masked ? core_offset(p->mask, p->dst) : 0;
-      q.is_streamed = p->is_streamed && is_last && is_first && p->add != p->dst;
+      q.act = is_last ? p->o.act : KACT_NONE;
+      q.is_masked = is_last && p->o.mask;
+      q.mask_offset = q.is_masked ? core_offset(p->o.mask, p->o.dst) : 0;
+      q.is_streamed = p->is_streamed && is_last && is_first && p->o.add != p->o.dst;
       core_block(&q);
     } while (seg < n_seg);
     for (int64_t i = 0; i < m; ++i)
@@ -340,10 +339,10 @@ static void sweep_task(void *context, int task, int worker)
     const int64_t end = core_min(height, m - i);
     for (int64_t r = 0; r < end;) {
       const int64_t count = core_min(end - r, x->n_grid - gx);
-      const float *image = p->src + sample * image_src * p->src_c + group * p->k_c;
+      const float *image = p->o.src + sample * image_src * p->src_c + group * p->k_c;
       sweep_fill(p, y, x, image, gy, gx, count, rows + r, &copies);
       const int64_t dst_y = y->dst0 + gy * p->y.dst_step, dst_x = x->dst0 + gx * p->x.dst_step;
-      float *dst = p->dst + ((sample * p->dst_h + dst_y) * p->dst_w + dst_x) * p->dst_c +
+      float *dst = p->o.dst + ((sample * p->dst_h + dst_y) * p->dst_w + dst_x) * p->dst_c +
                    group * p->n_c + p->col0 + j0;
       for (int64_t q = 0; q < count; ++q)
         w.c[i + r + q] = dst + q * p->x.dst_step * p->dst_c;
@@ -369,10 +368,10 @@ static void sweep_run(Sweep *p, char *scratch, Pool *pool)
   sweep_lay_out(p, scratch, pool_threads(pool));
   sweep_fill_taps(p);
   if (p->s->is_packed)
-    p->packed = (float *)(uintptr_t)p->w;
+    p->packed = (float *)(uintptr_t)p->o.w;
   simd_zero(p->zeros, p->is_joined ? s->kw * p->k_c : p->k_c);
   const int64_t results = (int64_t)s->n * p->dst_h * p->dst_w * p->dst_c;
-  p->is_streamed = results >= SWEEP_STREAM && (uintptr_t)p->dst % 64 == 0 &&
+  p->is_streamed = results >= SWEEP_STREAM && (uintptr_t)p->o.dst % 64 == 0 &&
                    p->n_c % 16 == 0;
   int64_t work = (int64_t)s->n * s->oh * s->ow * s->oc * s->kh * s->kw * (s->ic / s->groups);
   if (2 * work < CORE_SERIAL_FLOPS)
