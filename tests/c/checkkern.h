@@ -43,7 +43,8 @@ typedef struct {
 } Check;
 
 #define CHECK_FAMILIES(F)                                                                          \
-  F(eltwise) F(rows) F(pool2d) F(move) F(pick) F(rotate) F(update) F(gemm) F(conv) F(dwconv)
+  F(eltwise) F(rows) F(pool2d) F(move) F(pick) F(rotate) F(resample) F(update) F(gemm)      \
+  F(conv) F(dwconv)
 #define CHECK_DECLARE(family) void check_##family(Check *c);
 CHECK_FAMILIES(CHECK_DECLARE)
 

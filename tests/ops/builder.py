@@ -23,8 +23,8 @@ TYPES = {np.dtype(np.float32): 0, np.dtype(np.int32): 2, np.dtype(np.uint8): 3,
 OPTIONS = {
     "ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div", "CONV_2D": "Conv2D",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2D", "FULLY_CONNECTED": "FullyConnected",
-    "BATCH_MATMUL": "BatchMatMul", "GELU": "Gelu", "TRANSPOSE_CONV": "TransposeConv", "ROPE": "RoPE",
-    "LEAKY_RELU": "LeakyRelu", "MAX_POOL_2D": "Pool2D", "AVERAGE_POOL_2D": "Pool2D",
+    "BATCH_MATMUL": "BatchMatMul", "GELU": "Gelu", "TRANSPOSE_CONV": "TransposeConv",
+    "ROPE": "RoPE", "LEAKY_RELU": "LeakyRelu", "MAX_POOL_2D": "Pool2D", "AVERAGE_POOL_2D": "Pool2D",
     "MEAN": "Reducer", "SUM": "Reducer", "PAD": "Pad", "PADV2": "PadV2", "RESHAPE": "Reshape",
     "SQUEEZE": "Squeeze", "EXPAND_DIMS": "ExpandDims", "TRANSPOSE": "Transpose",
     "CONCATENATION": "Concatenation", "SOFTMAX": "Softmax", "SLICE": "Slice",
@@ -32,7 +32,10 @@ OPTIONS = {
     "SPLIT": "Split", "SPLIT_V": "SplitV", "UNPACK": "Unpack", "GATHER": "Gather",
     "GATHER_ND": "GatherNd", "TILE": "Tile", "BROADCAST_TO": "BroadcastTo", "FILL": "Fill",
     "RANGE": "Range", "RANK": "Rank", "ZEROS_LIKE": "ZerosLike", "ONE_HOT": "OneHot",
-    "REVERSE_V2": "ReverseV2", "MIRROR_PAD": "MirrorPad",
+    "REVERSE_V2": "ReverseV2", "MIRROR_PAD": "MirrorPad", "SPACE_TO_DEPTH": "SpaceToDepth",
+    "DEPTH_TO_SPACE": "DepthToSpace", "SPACE_TO_BATCH_ND": "SpaceToBatchND",
+    "BATCH_TO_SPACE_ND": "BatchToSpaceND", "DYNAMIC_UPDATE_SLICE": "DynamicUpdateSlice",
+    "RESIZE_BILINEAR": "ResizeBilinear", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighbor",
 }
 
 

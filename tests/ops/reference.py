@@ -335,6 +335,77 @@ def mirror_pad(x: Array, pads: Array, mode: int = 0) -> Array:
     return np.pad(x, pads.reshape(-1, 2), ["reflect", "symmetric"][mode])
 
 
+def space_to_depth(x: Array, block_size: int) -> Array:
+    n, h, w, c = x.shape
+    b = block_size
+    cut = x.reshape(n, h // b, b, w // b, b, c)
+    return cut.transpose(0, 1, 3, 2, 4, 5).reshape(n, h // b, w // b, b * b * c)
+
+
+def depth_to_space(x: Array, block_size: int) -> Array:
+    n, h, w, c = x.shape
+    b = block_size
+    cut = x.reshape(n, h, w, b, b, c // b // b)
+    return cut.transpose(0, 1, 3, 2, 4, 5).reshape(n, h * b, w * b, c // b // b)
+
+
+def space_to_batch(x: Array, block: Array, pads: Array) -> Array:
+    rest = [(0, 0)] * (x.ndim - 1 - len(block))
+    x = np.pad(x, [(0, 0), *pads.reshape(-1, 2).tolist(), *rest])
+    places = [x[(slice(None), *[slice(i, None, b) for i, b in zip(at, block)])]
+              for at in np.ndindex(*[int(b) for b in block])]
+    return np.concatenate(places)
+
+
+def batch_to_space(x: Array, block: Array, crops: Array) -> Array:
+    blocks = [int(b) for b in block]
+    n = x.shape[0] // int(np.prod(blocks))
+    sizes = [d * b for d, b in zip(x.shape[1:], blocks)]
+    y = np.empty((n, *sizes, *x.shape[1 + len(blocks):]), x.dtype)
+    for part, at in zip(np.split(x, len(x) // n), np.ndindex(*blocks)):
+        y[(slice(None), *[slice(i, None, b) for i, b in zip(at, blocks)])] = part
+    inside = [slice(a, size - b) for (a, b), size in zip(crops.reshape(-1, 2), sizes)]
+    return y[(slice(None), *inside)]
+
+
+def dynamic_update_slice(x: Array, update: Array, start: Array) -> Array:
+    y = x.copy()
+    at = np.clip(start, 0, np.subtract(x.shape, update.shape))
+    y[tuple(slice(int(b), int(b) + n) for b, n in zip(at, update.shape))] = update
+    return y
+
+
+def resize_places(size: int, to: int, align_corners: bool, half_pixel: bool,
+                  nearest: bool) -> Array:
+    """Places of the elements of a resized axis, with the roundings of float32."""
+    f = np.float32
+    scale = f(size - 1) / f(to - 1) if align_corners and to > 1 else f(size) / f(to)
+    at = (np.arange(to, dtype=f) + f(0.5 * half_pixel)) * scale
+    return at if nearest else at - f(0.5 * half_pixel)
+
+
+def resize_bilinear(x: Array, size: Array, align_corners: bool = False,
+                    half_pixel_centers: bool = False) -> Array:
+    for axis, to in enumerate(size, 1):
+        n = x.shape[axis]
+        at = resize_places(n, int(to), align_corners, half_pixel_centers, False)
+        below = np.floor(at)
+        lo, hi = (np.clip(below + k, 0, n - 1).astype(int) for k in (0, 1))
+        share = (at - below).astype(np.float64).reshape(-1, *[1] * (3 - axis))
+        x = np.take(x, lo, axis) * (1 - share) + np.take(x, hi, axis) * share
+    return x
+
+
+def resize_nearest(x: Array, size: Array, align_corners: bool = False,
+                   half_pixel_centers: bool = False) -> Array:
+    for axis, to in enumerate(size, 1):
+        n = x.shape[axis]
+        at = resize_places(n, int(to), align_corners, half_pixel_centers, True)
+        at = np.floor(at + np.float32(0.5) if align_corners else at)
+        x = np.take(x, np.clip(at, 0, n - 1).astype(int), axis)
+    return x
+
+
 def shape_of(x: Array, out_type: int = 2) -> Array:
     return np.array(x.shape, np.int64 if out_type == 4 else np.int32)
 
@@ -364,8 +435,11 @@ OPERATORS = {
     "UNPACK": unpack, "GATHER": gather, "GATHER_ND": gather_nd,
     "EMBEDDING_LOOKUP": embedding_lookup, "TILE": tile, "BROADCAST_TO": broadcast_to,
     "FILL": fill, "RANGE": range_, "RANK": lambda x: np.array(x.ndim, np.int32),
-    "ZEROS_LIKE": np.zeros_like, "ONE_HOT": one_hot, "REVERSE_V2": reverse,
-    "MIRROR_PAD": mirror_pad,
+    "ONE_HOT": one_hot, "REVERSE_V2": reverse,
+    "MIRROR_PAD": mirror_pad, "SPACE_TO_DEPTH": space_to_depth, "DEPTH_TO_SPACE": depth_to_space,
+    "SPACE_TO_BATCH_ND": space_to_batch, "BATCH_TO_SPACE_ND": batch_to_space,
+    "DYNAMIC_UPDATE_SLICE": dynamic_update_slice, "RESIZE_BILINEAR": resize_bilinear,
+    "RESIZE_NEAREST_NEIGHBOR": resize_nearest,
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TILE BROADCAST_TO FILL RANGE RANK ZEROS_LIKE ONE_HOT REVERSE_V2 MIRROR_PAD, and all that only
+"""TILE BROADCAST_TO FILL RANGE RANK ONE_HOT REVERSE_V2 MIRROR_PAD, and all that only
 move bytes with elements of every type."""
 
 from collections.abc import Callable
@@ -47,14 +47,6 @@ def test_fill(shape: tuple, value: tuple) -> None:
         m.output(m.op("ADD", x, filled))
 
     check_case(build, f"FILL {shape} {value}")
-
-
-def test_zeros_like() -> None:
-    def build(m: Model) -> None:
-        x = m.input(1, 4)
-        m.output(m.op("CONCATENATION", x, m.op("ZEROS_LIKE", x), axis=1))
-
-    check_case(build, "ZEROS_LIKE")
 
 
 def test_ranges_and_ranks_are_known_when_shapes_are_computed() -> None:
@@ -123,6 +115,20 @@ MOVES: dict[str, Callable[[Model, int], list]] = {
     "BROADCAST_TO": lambda m, x: [m.op("BROADCAST_TO", x, m.ints(2, 2, 3, 4))],
     "REVERSE_V2": lambda m, x: [m.op("REVERSE_V2", x, m.ints(0, 2))],
     "ZEROS_LIKE": lambda m, x: [m.op("ZEROS_LIKE", x)],
+    "SPACE_TO_DEPTH": lambda m, x: [m.op("SPACE_TO_DEPTH", m.op("RESHAPE", x, m.ints(1, 2, 6, 2)),
+                                         block_size=2)],
+    "DEPTH_TO_SPACE": lambda m, x: [m.op("DEPTH_TO_SPACE", m.op("RESHAPE", x, m.ints(1, 3, 1, 8)),
+                                         block_size=2)],
+    "SPACE_TO_BATCH_ND": lambda m, x: [m.op("SPACE_TO_BATCH_ND", x, m.ints(2),
+                                            m.ints([[1, 0]]))],
+    "BATCH_TO_SPACE_ND": lambda m, x: [m.op("BATCH_TO_SPACE_ND", x, m.ints(2),
+                                            m.ints([[1, 2]]))],
+    "DYNAMIC_UPDATE_SLICE": lambda m, x: [m.op("DYNAMIC_UPDATE_SLICE", x,
+                                               m.op("SLICE", x, m.ints(0, 1, 0), m.ints(1, 2, 2)),
+                                               m.ints(1, 9, 1))],
+    "RESIZE_NEAREST_NEIGHBOR": lambda m, x: [m.op("RESIZE_NEAREST_NEIGHBOR",
+                                                  m.op("RESHAPE", x, m.ints(1, 3, 4, 2)),
+                                                  m.ints(5, 2))],
 }
 TYPES = [np.float32, np.int32, np.int64, np.bool_, np.uint8, np.int8, np.int16]
 

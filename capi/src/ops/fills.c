@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FILL, ZEROS_LIKE and RANGE: values that depend on no data but FILL's one element.
+// FILL and RANGE: values that depend on no data but FILL's one element.
 #include "kernels/move.h"
 #include "ops/attrs.h"
 #include "ops/bindings.h"
@@ -17,33 +17,15 @@ static void run_fill(const void *args, const Call *c)
   move_fill(c->p[2], c->p[1], a->n, a->bytes, c->pool);
 }
 
-static void run_zeros(const void *args, const Call *c)
-{
-  static const uint64_t zero;
-  const FillArgs *a = args;
-  move_fill(c->p[1], &zero, a->n, a->bytes, c->pool);
-}
-
-static Status bind_run(Bind *b, KernelFn run)
+static Status bind_fill(Bind *b)
 {
   FillArgs *a = bind_args(b, sizeof *a);
   if (!a)
     return diag_oom(b->diag);
   Shape y = bind_out(b, 0);
-  *a = (FillArgs){shape_numel(&y),
-                  (int32_t)dtype_bytes(b->g->tensors[b->node->out[0]].dtype)};
-  b->run = run;
+  *a = (FillArgs){shape_numel(&y), (int32_t)dtype_bytes(bind_type(b, 1))};
+  b->run = run_fill;
   return ST_OK;
-}
-
-static Status bind_fill(Bind *b)
-{
-  return bind_run(b, run_fill);
-}
-
-static Status bind_zeros(Bind *b)
-{
-  return bind_run(b, run_zeros);
 }
 
 // FILL(dims, value)
@@ -75,11 +57,6 @@ static Status grad_fill(Grad *g)
     t = grad_node(g, "RESHAPE_TO", &(ReshapeToAttr){.shape = value}, 1, &t);
   grad_give(g, 1, t);
   return ST_OK;
-}
-
-static Status infer_zeros(Infer *f)
-{
-  return infer_out(f, 0, infer_in(f, 0)->dtype, infer_in(f, 0)->shape);
 }
 
 // Nothing comes back from a constant.
@@ -186,9 +163,6 @@ static Status bind_range(Bind *b)
 const OpDef fills_ops[] = {
   {.name = "FILL", .code = 94, .options = 68, .min_in = 2, .max_in = 2, .n_out = 1,
    .infer = infer_fill, .bind = bind_fill, .grad = grad_fill},
-  {.name = "ZEROS_LIKE", .code = 93, .options = 67, .min_in = 1, .max_in = 1, .n_out = 1,
-   .shape_only = 1u << 0, .infer = infer_zeros, .merge = merge_always, .bind = bind_zeros,
-   .grad = grad_none},
   {.name = "RANGE", .code = 96, .options = 73, .min_in = 3, .max_in = 3, .n_out = 1,
    .infer = infer_range, .bind = bind_range, .grad = grad_none},
   END_OPS};
@@ -207,6 +181,8 @@ const OpCase fills_cases[] = {
        OUT(TENSOR(I16, DIMS(), VALUES(-300)))),
   CASE("FILL", "nothing", IN(INTS(2, 0), RANDOM()), OUT(RANDOM(2, 0))),
   CASE("FILL", "an image", IN(INTS(1, 3, 4, 2), RANDOM(1, 1)), OUT(RANDOM(1, 3, 4, 2))),
+  CASE("FILL", "more than is kept as a constant", IN(INTS(2, 600, 600), RANDOM()),
+       OUT(RANDOM(2, 600, 600)), .no_numeric_grad = true),
   CASE("FILL", "refused: negative", IN(INTS(2, -1), RANDOM()), .refusal = "dimension 1 is -1"),
   CASE("FILL", "refused: value", IN(INTS(2), RANDOM(2)),
        .refusal = "the value has shape [2], wanted one element"),
@@ -214,11 +190,6 @@ const OpCase fills_cases[] = {
        .refusal = "must be constant"),
   CASE("FILL", "refused: too many elements",
        IN(INTS(2147483647, 2147483647, 2147483647), RANDOM()), .refusal = "impossible shape"),
-  CASE("ZEROS_LIKE", "floats", IN(RANDOM(1, 2)), OUT(TENSOR(F32, DIMS(1, 2), VALUES(0, 0)))),
-  CASE("ZEROS_LIKE", "int16", IN(TENSOR(I16, DIMS(2), VALUES(1, 2))),
-       OUT(TENSOR(I16, DIMS(2), VALUES(0, 0)))),
-  CASE("ZEROS_LIKE", "more than is kept as a constant", IN(TENSOR(F32, DIMS(2, 600, 600))),
-       OUT(RANDOM(2, 600, 600))),
   CASE("RANGE", "upwards", IN(ONE(I32, 2), ONE(I32, 9), ONE(I32, 3)),
        OUT(TENSOR(I32, DIMS(3), VALUES(2, 5, 8)))),
   CASE("RANGE", "downwards, int64", IN(ONE(I64, 3), ONE(I64, -1), ONE(I64, -2)),
