@@ -13,6 +13,8 @@
 // A waiting worker spins this often before it sleeps: a training step is thousands of short
 // loops, and a futex round trip costs more than most of them.
 enum { SPINS = 4000, MAX_THREADS = 256 };
+// Pool.state: the workers in the current loop, and whether more may enter it.
+enum { LOOP_OPEN = 1 << 16 };
 
 typedef struct {
   Pool *pool;
@@ -26,7 +28,7 @@ struct Pool {
   void *context;
   int n_tasks;
   atomic_int next_task;
-  atomic_int running;      // workers that have not finished the current loop
+  atomic_uint state;       // LOOP_OPEN + number of workers inside
   atomic_uint generation;  // counts loops; a change wakes the workers
   atomic_bool stop;
   atomic_int sleepers;
@@ -55,6 +57,18 @@ static void drain(Pool *p, int worker)
   }
 }
 
+// A worker that wakes late finds the loop closed: nobody waits for it, nor does it touch the fields.
+static bool enter_loop(Pool *p)
+{
+  unsigned s = atomic_load_explicit(&p->state, memory_order_relaxed);
+  do {
+    if (!(s & LOOP_OPEN))
+      return false;
+  } while (!atomic_compare_exchange_weak_explicit(&p->state, &s, s + 1, memory_order_acquire,
+                                                  memory_order_relaxed));
+  return true;
+}
+
 static void wait_for_loop(Pool *p, unsigned seen)
 {
   for (int i = 0; i < SPINS; ++i) {
@@ -80,8 +94,10 @@ static void *work(void *argument)
     seen = atomic_load_explicit(&p->generation, memory_order_acquire);
     if (atomic_load(&p->stop))
       return NULL;
-    drain(p, w->index);
-    atomic_fetch_sub_explicit(&p->running, 1, memory_order_release);
+    if (enter_loop(p)) {
+      drain(p, w->index);
+      atomic_fetch_sub_explicit(&p->state, 1, memory_order_release);
+    }
   }
 }
 
@@ -160,12 +176,13 @@ void pool_run(Pool *p, int n_tasks, PoolTask task, void *context)
   p->context = context;
   p->n_tasks = n_tasks;
   atomic_store_explicit(&p->next_task, 0, memory_order_relaxed);
-  atomic_store_explicit(&p->running, p->n_threads - 1, memory_order_relaxed);
+  atomic_store_explicit(&p->state, LOOP_OPEN, memory_order_release);
   start_loop(p);
   drain(p, 0);
-  // All workers must have left drain() before the next loop may reuse the fields. They may need
-  // this core (more threads than cores), hence the yield.
-  for (int i = 0; atomic_load_explicit(&p->running, memory_order_acquire) > 0; ++i) {
+  atomic_fetch_and_explicit(&p->state, ~(unsigned)LOOP_OPEN, memory_order_relaxed);
+  // Workers inside must have left before the next loop may reuse the fields. They may need this
+  // core (more threads than cores), hence the yield.
+  for (int i = 0; atomic_load_explicit(&p->state, memory_order_acquire) > 0; ++i) {
     if (i < SPINS)
       pause_cpu();
     else
