@@ -36,6 +36,11 @@ def digits_cnn() -> Path:
     return demo.MODEL_PATH
 
 
+def packed(name: str) -> list[str]:
+    with tarfile.open(ARCHIVES / name) as tar:
+        return tar.getnames()
+
+
 def unpack(name: str, into: Path) -> Path:
     with tarfile.open(ARCHIVES / name) as tar:
         # Plain files with plain names, packed by tests/data/pack.py.

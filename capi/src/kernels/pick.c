@@ -10,10 +10,6 @@
 
 enum { COLUMNS = 32 }; // of one unit: whole cache lines, so that tasks share few
 
-typedef uint16_t __attribute__((may_alias)) Bits16;
-typedef uint32_t __attribute__((may_alias)) Bits32;
-typedef uint64_t __attribute__((may_alias)) Bits64;
-
 typedef struct {
   const PickShape *s;
   const char *src, *index;
@@ -45,6 +41,7 @@ static Pick begin(const PickShape *s, const void *index, int32_t element_bytes)
   return p;
 }
 
+// Of sizes that the compiler knows, memcpy is a move or two.
 static void copy_row(char *dst, const char *src, int64_t bytes)
 {
   switch (bytes) {
@@ -52,13 +49,13 @@ static void copy_row(char *dst, const char *src, int64_t bytes)
     *dst = *src;
     break;
   case 2:
-    *(Bits16 *)dst = *(const Bits16 *)src;
+    memcpy(dst, src, 2);
     break;
   case 4:
-    *(Bits32 *)dst = *(const Bits32 *)src;
+    memcpy(dst, src, 4);
     break;
   case 8:
-    *(Bits64 *)dst = *(const Bits64 *)src;
+    memcpy(dst, src, 8);
     break;
   default:
     memcpy(dst, src, (size_t)bytes);
