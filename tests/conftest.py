@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small models, and recorded runs of onert 0.1.0, PyTorch and Keras, unpacked once a session."""
 
-import tarfile
 from pathlib import Path
 
 import pytest
+from archives import ARCHIVES, unpack
 
-ARCHIVES = Path(__file__).parent / "data"
 DATA = ARCHIVES / "py"
 
 
@@ -34,20 +33,6 @@ def digits_cnn() -> Path:
     from pyonert import demo
 
     return demo.MODEL_PATH
-
-
-def packed(name: str) -> list[str]:
-    with tarfile.open(ARCHIVES / name) as tar:
-        return tar.getnames()
-
-
-def unpack(name: str, into: Path) -> Path:
-    with tarfile.open(ARCHIVES / name) as tar:
-        # Plain files with plain names, packed by tests/data/pack.py.
-        for member in tar.getmembers():
-            assert member.isfile() and not member.name.startswith(("/", "..")), member.name
-            tar.extract(member, into)
-    return into
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import packed
+from archives import packed
 
 from pyonert._session import NnfwSession
 from pyonert.native.types import loss, loss_reduction, lossinfo, optimizer, traininfo
