@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs recorded data into the archives that the tests read.
 
-    python tests/data/pack.py FOLDER_WITH_GOLDEN_AND_MODELS
+    python tests/data/pack.py FOLDER_WITH_RECORDED_DATA
 
 The folder holds golden/train (training runs of onert 0.1.0) and models (exported models with
-outputs and gradients of the frameworks they come from). Archives come out the same from the same
-files.
+outputs and gradients of the frameworks they come from) and conformance (calls of the C API recorded
+from onert 0.1.0). Archives come out the same from the same files.
 """
 
 import sys
@@ -48,6 +48,10 @@ def main(folder: Path) -> None:
     models = folder / "models"
     files = [p for name in MODELS for p in models.glob(f"{name}.*")]
     pack(HERE / "models.tar.xz", models, files)
+    calls = folder / "conformance"
+    files = list(calls.glob("traces/*.jsonl"))
+    files += [p for p in calls.glob("packages/**/*") if p.is_file() and p.suffix != ".h5"]
+    pack(HERE / "conformance.tar.xz", calls, files)
 
 
 if __name__ == "__main__":
