@@ -24,7 +24,7 @@ def compiler(name: str) -> str:
     return path
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def library() -> Path:
     """libonert.so: the one that ONERT_LIBRARY names, else the one the Python package has loaded."""
     named = os.environ.get("ONERT_LIBRARY")

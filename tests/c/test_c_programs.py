@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = re.findall(r"^\s*'(test_\w+|check_kernels)':", (ROOT / "tests/c/meson.build").read_text(),
-                      re.M)
+PROGRAMS = re.findall(r"^\s*'(test_\w+|check_kernels)':",
+                      (ROOT / "tests/c/meson.build").read_text(), re.M)
 SANITIZERS = {
     "plain": [],
     "asan": ["-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debug",

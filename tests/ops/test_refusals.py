@@ -85,7 +85,8 @@ def integer_activation(m: Model) -> int:
     return m.op("ADD", x, m.ints(1, 2, 3, 4), shape=(4,), dtype=np.int32, act="RELU")
 
 
-def transpose_conv(shape: list, w: tuple = (2, 3, 3, 4), *rest: tuple, **options: object) -> Callable:
+def transpose_conv(shape: list, w: tuple = (2, 3, 3, 4), *rest: tuple,
+                   **options: object) -> Callable:
     return lambda m: m.op("TRANSPOSE_CONV", m.ints(shape), m.weights(*w), m.input(1, 3, 3, 4),
                           *[m.weights(*r) for r in rest], shape=(1, 6, 6, 2),
                           **{"stride_h": 2, "stride_w": 2, **options})

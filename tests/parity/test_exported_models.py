@@ -2,8 +2,8 @@
 """Models as Keras and PyTorch export them train with the numbers that the frameworks gave.
 
 NAME.train.npz holds two samples, the loss (mean squared error, of all outputs), its gradient for
-every float constant, and the losses of four steps of plain SGD: over weights and biases of dense and
-convolution layers (traj_w), over every float constant of more than one element (traj_all).
+every float constant, and the losses of four steps of plain SGD: over weights and biases of dense
+and convolution layers (traj_w), over every float constant of more than one element (traj_all).
 """
 
 from pathlib import Path
@@ -15,8 +15,8 @@ from archives import packed
 from pyonert._session import NnfwSession
 from pyonert.native.types import loss, loss_reduction, lossinfo, optimizer, traininfo
 
-# f_ are exported by TensorFlow with an unknown batch, f1_ with a batch of 1, t_ by tico from PyTorch,
-# d_ the same with an unknown batch; p_ are made by hand.
+# f_ are exported by TensorFlow with an unknown batch, f1_ with a batch of 1, t_ by tico from
+# PyTorch, d_ the same with an unknown batch; p_ are made by hand.
 MODELS = sorted(p[: -len(".train.npz")] for p in packed("models.tar.xz")
                 if p.endswith(".train.npz"))
 # The numbers were recorded in float32 by another order of summation.

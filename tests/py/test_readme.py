@@ -84,11 +84,13 @@ def compile_example(folder: Path, installed: Path, command: str, name: str) -> P
     [
         (blocks("sh")[2].strip().splitlines()[1], "train.c"),
         (
-            "gcc -std=c11 -pedantic -Wall -Wextra -Werror train.c $(pkg-config --cflags --libs onert) -o train",
+            "gcc -std=c11 -pedantic -Wall -Wextra -Werror train.c "
+            "$(pkg-config --cflags --libs onert) -o train",
             "train.c",
         ),
         (
-            "g++ -std=c++17 -pedantic -Wall -Wextra -Werror train.cc $(pkg-config --cflags --libs onert) -o train",
+            "g++ -std=c++17 -pedantic -Wall -Wextra -Werror train.cc "
+            "$(pkg-config --cflags --libs onert) -o train",
             "train.cc",
         ),
     ],
