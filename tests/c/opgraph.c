@@ -165,6 +165,7 @@ static int32_t add_operand(OpGraph *o, int i, Role role)
     return -1;
   if (role == ROLE_INPUT || role == ROLE_TEMP) {
     int32_t x = o->source[i] = test_tensor(&o->g, TK_INPUT, t->type, &shape, NULL);
+    o->g.tensors[x].quant = t->quant;
     for (int k = 0; role == ROLE_TEMP && k < 2; ++k)
       x = test_node(&o->g, "NEG", NULL, ACT_NONE, 1, &x);
     return x;
@@ -172,6 +173,7 @@ static int32_t add_operand(OpGraph *o, int i, Role role)
   void *bytes = arena_copy(&o->arena, o->data->in[i], o->data->bytes[i]);
   TensorKind kind = role == ROLE_CONST ? TK_CONST : TK_PARAM;
   int32_t x = o->source[i] = test_tensor(&o->g, kind, t->type, &shape, bytes);
+  o->g.tensors[x].quant = t->quant;
   if (role != ROLE_SCALED)
     return x;
   int64_t n = case_numel(t);
@@ -197,8 +199,10 @@ static void add_operator(OpGraph *o, int n_in, const int32_t *in, int n_out, int
 {
   test_node_outputs(&o->g, o->c->op, o->data->attr, o->c->act, n_in, in, n_out, out);
   for (int i = 0; i < n_out && i < OP_OUTPUTS; ++i)
-    if (o->c->out[i].present)
+    if (o->c->out[i].present) {
       o->g.tensors[out[i]].dtype = o->c->out[i].type;
+      o->g.tensors[out[i]].quant = o->c->out[i].quant;
+    }
 }
 
 Status opgraph_build(OpGraph *o, const OpCase *c, const OpData *data, const Role *role,

@@ -67,7 +67,7 @@ static Status grad_zeros(Grad *g)
 
 const OpDef cast_ops[] = {
   {.name = "CAST", .code = 53, .options = 37, .min_in = 1, .max_in = 1, .n_out = 1,
-   .infer = infer_cast, .merge = merge_always, .bind = bind, .grad = grad_cast},
+   .flags = OP_READS_STORED | OP_WRITES_STORED, .infer = infer_cast, .merge = merge_always, .bind = bind, .grad = grad_cast},
   {.name = "ZEROS_LIKE", .code = 93, .options = 67, .min_in = 1, .max_in = 1, .n_out = 1,
    .shape_only = 1u << 0, .infer = infer_zeros, .merge = merge_always, .bind = bind,
    .grad = grad_zeros},

@@ -22,6 +22,9 @@ typedef enum {
   OP_ADDS_APART = 1 << 6,  // with OP_ACCUMULATES: what is added may stand elsewhere (Call.add)
   OP_MASKS = 1 << 7,       // takes the result of a clamp as one more input at the end, Node.act being
                            // that clamp: output 0 is then multiplied by its derivative
+  OP_READS_STORED = 1 << 8,  // takes quantized inputs as the integers they are, not as the reals
+                             // they stand for; see compile/conversions.c
+  OP_WRITES_STORED = 1 << 9, // the same of outputs
 } OpFlags;
 
 // ---- running ----
@@ -187,6 +190,7 @@ typedef struct {
   bool constant;         // axes, paddings, shapes: not an activation
   bool present;
   bool absent;           // an operand that is counted but left out: index -1
+  Quant quant;
 } CaseTensor;
 
 typedef enum { CASE_BYTE, CASE_INT, CASE_FLOAT, CASE_INTS } CaseOptionKind;
@@ -230,6 +234,11 @@ typedef struct {
     .absent = true                                                                                 \
   }
 #define ATTR(TYPE, ...) .attr = &(const TYPE) { __VA_ARGS__ }
+// TENSOR(I8, DIMS(2), SCALED(0.5f, 3)): one scale, one zero point. CHANNELS(AXIS, N, SCALES, ZEROS)
+#define SCALED(SCALE, ZERO) CHANNELS(0, 1, L(SCALE), L(ZERO))
+#define L(...) {__VA_ARGS__}
+#define CHANNELS(AXIS, N, SCALES, ZEROS)                                                           \
+  .quant = {N, AXIS, (const float[])SCALES, (const int64_t[])ZEROS}
 // OPTIONS(OPT_BYTE(0, 1), OPT_INT(3, 2)): field 0 is a byte of 1, field 3 an int of 2.
 #define OPT_BYTE(number, v) {.field = number, .kind = CASE_BYTE, .value = v}
 #define OPT_INT(number, v) {.field = number, .kind = CASE_INT, .value = v}
