@@ -40,6 +40,27 @@ OPTIONS = {
 
 
 @dataclass
+class Quant:
+    """real = scale * (q - zero), one of each or one for each index of an axis."""
+    scale: list[float]
+    zero: list[int]
+    axis: int = 0
+
+    def _along(self, values: list, rank: int) -> np.ndarray:
+        shape = [-1 if len(values) > 1 and i == self.axis else 1 for i in range(rank)]
+        return np.array(values).reshape(shape if len(values) > 1 else ())
+
+    def real(self, q: np.ndarray) -> np.ndarray:
+        scale = self._along([np.float32(x) for x in self.scale], q.ndim).astype(np.float64)
+        return scale * (q.astype(np.float64) - self._along(self.zero, q.ndim))
+
+    def stored(self, x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        scale = self._along([np.float32(v) for v in self.scale], x.ndim).astype(np.float64)
+        q = np.sign(x) * np.floor(abs(x / scale) + 0.5) + self._along(self.zero, x.ndim)
+        return np.clip(q, np.iinfo(dtype).min, np.iinfo(dtype).max).astype(dtype)
+
+
+@dataclass
 class Tensor:
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -49,6 +70,7 @@ class Tensor:
     scale: float = 2  # of the random values of an input
     away: bool = False  # and whether they are kept away from 0
     below: int = 2  # random integers of an input are 0 .. below - 1
+    quant: Quant | None = None
 
 
 @dataclass
@@ -181,6 +203,10 @@ class Model:
             x = circle.Tensor.TensorT()
             x.name, x.type, x.shape = f"t{i}", TYPES[t.dtype], list(t.shape)
             x.shapeSignature = None if t.signature is None else list(t.signature)
+            if t.quant:
+                x.quantization = circle.QuantizationParameters.QuantizationParametersT()
+                x.quantization.scale, x.quantization.zeroPoint = t.quant.scale, t.quant.zero
+                x.quantization.quantizedDimension = t.quant.axis
             if t.value is not None:
                 x.buffer = len(file.buffers)
                 buffer = circle.Buffer.BufferT()
