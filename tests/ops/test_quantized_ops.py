@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import reference
 from builder import Model, Quant
-from opcheck import infer, seed_of
+from opcheck import infer, run_step, seed_of, training
 
 from pyonert.errors import OnertError
 
@@ -112,7 +112,10 @@ def run_reals(model: Model, sample: list) -> dict:
     for i, x in zip(model.inputs, sample):
         values[i] = model.tensors[i].quant.real(x) if model.tensors[i].quant else x
     for op in model.ops:
-        results = reference.apply(op, [values[i] for i in op.inputs])
+        operands = [values[i] for i in op.inputs]
+        # Of reals, conversions make the same reals; the output's steps come below.
+        converts = op.name in ("QUANTIZE", "DEQUANTIZE")
+        results = operands if converts else reference.apply(op, operands)
         for i, y in zip(op.outputs, results):
             t = model.tensors[i]
             values[i] = t.quant.real(t.quant.stored(y, t.dtype)) if t.quant else y
@@ -171,3 +174,46 @@ def test_integers_without_a_scale_are_refused() -> None:
     model.output(model.op("LOGISTIC", model.input(4, dtype=np.int8), shape=(4,), dtype=np.int8))
     with pytest.raises(OnertError, match=r"node 0 \(LOGISTIC 't1'\).*is int8, wanted float32"):
         infer(model, [np.zeros(4, np.int8)])
+
+
+def body_and_head(model: Model) -> tuple[int, int]:
+    """Adds float32 -> int8 layer -> float32 layer, and returns the parameters of the last."""
+    rng = np.random.default_rng(3)
+    x = model.input(1, 6)
+    w = model.bits(rng.integers(-127, 128, (5, 6)), np.int8)
+    model.tensors[w].quant = Quant([0.01 + 0.002 * i for i in range(5)], [0] * 5)
+    quantized = model.op("QUANTIZE", x, shape=(1, 6), dtype=np.int8)
+    model.tensors[quantized].quant = Quant([0.02], [1])
+    y = model.op("FULLY_CONNECTED", quantized, w, shape=(1, 5), dtype=np.int8, act="RELU")
+    model.tensors[y].quant = Quant([0.05], [-100])
+    head = model.weights(3, 5), model.weights(3)
+    real = model.op("DEQUANTIZE", y, shape=(1, 5))
+    model.output(model.op("FULLY_CONNECTED", real, *head, shape=(1, 3)))
+    return head
+
+
+def test_a_float_head_trains_on_a_frozen_int8_body() -> None:
+    model = Model()
+    head = body_and_head(model)
+    rng = np.random.default_rng(4)
+    samples = [model.draw(rng) for _ in range(3)]
+    labels = [[rng.uniform(-1, 1, (1, 3)).astype(np.float32)] for _ in samples]
+    s = training(model, 3, rate=0.05)
+    step = run_step(s, model, samples, labels, 3)
+    assert set(step.gradients) == set(head)
+    features, residual = [], []
+    for x, t in zip(samples, labels):
+        values = run_reals(model, x)
+        features.append(values[model.ops[2].outputs[0]])
+        residual.append(values[model.outputs[0]] - t[0])
+    wanted = sum(2 / 9 * r.T @ h for r, h in zip(residual, features))
+    np.testing.assert_allclose(step.gradients[head[0]], wanted, rtol=1e-4, atol=1e-5)
+    assert run_step(s, model, samples, labels, 3).losses[0] < step.losses[0]
+
+
+def test_an_int8_layer_is_refused_where_it_is_chosen() -> None:
+    model = Model()
+    body_and_head(model)
+    with pytest.raises(OnertError, match=r"node 1 \(FULLY_CONNECTED .*computes in int8"):
+        training(model, last_ops=3)
+    training(model, last_ops=2)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from pyonert._session import NnfwSession
+from pyonert.errors import OnertError
+from pyonert.native.types import loss, loss_reduction, lossinfo, optimizer, traininfo
 
 # What the results may differ by. Integers: one step of the output. TFLite rounds the activations of
 # weights with scales (dynamic range) to int8; ours stay float32.
@@ -27,3 +29,13 @@ def test_outputs(models: Path, name: str, suffix: str) -> None:
     s.run()
     assert np.ptp(wanted.astype(float)) > 20 * MODELS[name]  # the tolerance tells results apart
     assert np.max(abs(actual.astype(float) - wanted.astype(float))) <= MODELS[name]
+
+
+def test_a_body_of_integers_does_not_train(models: Path) -> None:
+    s = NnfwSession()
+    s.load_model_from_file(models / "q_mnist_cnn_int8.circle")
+    s.train_set_traininfo(traininfo(
+        0.1, 1, lossinfo(loss.MEAN_SQUARED_ERROR, loss_reduction.SUM_OVER_BATCH_SIZE),
+        optimizer.SGD, -1))
+    with pytest.raises(OnertError, match=r"node 0 \(CONV_2D .*cannot be trained.* int8"):
+        s.train_prepare()

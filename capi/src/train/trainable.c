@@ -22,6 +22,17 @@ static bool is_role(const Node *n, int k)
   return k < 32 && (n->op->params >> k & 1) != 0;
 }
 
+// A layer whose weights and results are integers with scales.
+static bool is_integer_layer(const Graph *g, const Node *n)
+{
+  for (int k = 0; k < n->n_in; ++k)
+    if (is_role(n, k) && n->in[k] >= 0 && g->tensors[n->in[k]].kind == TK_CONST &&
+        g->tensors[n->in[k]].quant.n > 0 && g->tensors[n->in[k]].dtype != DT_F32 &&
+        n->n_out > 0 && g->tensors[n->out[0]].dtype != DT_F32)
+      return true;
+  return false;
+}
+
 // Matches one pattern of `length` bytes against a tensor.
 static bool matches(const char *pattern, size_t length, const Graph *g, size_t t)
 {
@@ -63,15 +74,27 @@ Status trainable_mark(Graph *g, const TrainableChoice *c, Diag *d)
 {
   if (c->patterns)
     return mark_patterns(g, c->patterns, d);
+  const bool is_explicit = c->ops || c->last_n >= 0;
+  const Node *frozen = NULL;
+  bool any = false;
   for (size_t i = 0; i < g->n_nodes; ++i) {
     const Node *n = &g->nodes[i];
     if (!trainable_has_op(c, g->n_model_ops, n->model_op))
       continue;
+    if (!frozen && is_integer_layer(g, n))
+      frozen = n;
     for (int k = 0; k < n->n_in; ++k)
       if (is_role(n, k) && n->in[k] >= 0 && g->tensors[n->in[k]].kind == TK_CONST &&
-          g->tensors[n->in[k]].dtype == DT_F32)
+          g->tensors[n->in[k]].dtype == DT_F32) {
         g->tensors[n->in[k]].kind = TK_PARAM;
+        any = true;
+      }
   }
+  if (frozen && (is_explicit || !any))
+    return diag_fail(d, ST_ERROR,
+                     "%s cannot be trained: it computes in %s, whose steps have no gradient; layers "
+                     "of float32 behind it can",
+                     node_text(g, frozen).text, dtype_name(g->tensors[frozen->out[0]].dtype));
   return ST_OK;
 }
 

@@ -18,7 +18,8 @@ typedef struct {
 bool trainable_has_op(const TrainableChoice *c, int32_t n_model_ops, int32_t op);
 
 // Marks the chosen constants of a freshly loaded graph as TK_PARAM. A pattern that matches no
-// float32 constant is an error.
+// float32 constant is an error; so is a layer of integers that is chosen by itself, or with nothing
+// else that trains.
 Status trainable_mark(Graph *g, const TrainableChoice *c, Diag *d) MUST_USE;
 
 // Whether onert keeps optimizer state for each operator's weights: those of dense and convolution
