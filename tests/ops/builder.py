@@ -18,8 +18,9 @@ import numpy as np
 import reference
 from circle_schema import circle
 
-TYPES = {np.dtype(np.float32): 0, np.dtype(np.int32): 2, np.dtype(np.uint8): 3,
-         np.dtype(np.int64): 4, np.dtype(np.bool_): 6, np.dtype(np.int16): 7, np.dtype(np.int8): 9}
+TYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 1, np.dtype(np.int32): 2,
+         np.dtype(np.uint8): 3, np.dtype(np.int64): 4, np.dtype(np.bool_): 6,
+         np.dtype(np.int16): 7, np.dtype(np.int8): 9}
 OPTIONS = {
     "ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div", "CONV_2D": "Conv2D",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2D", "FULLY_CONNECTED": "FullyConnected",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training group of the API.
 #include "api/info.h"
+#include "ops/stored.h"
 
 #include <string.h>
 
@@ -327,6 +328,22 @@ NNFW_STATUS nnfw_train_expected_tensorinfo(nnfw_session *session, uint32_t index
 
 // ---- files ----
 
+// The bytes of trained parameter i as the file stores them.
+static Status stored_value(nnfw_session *s, size_t i, Arena *arena, const void **value)
+{
+  const Tensor *home = &s->model->graph.tensors[train_parameter_home(s->train, i)];
+  const float *real = train_parameter(s->train, i)->data;
+  *value = real;
+  if (home->dtype == DT_F32)
+    return ST_OK;
+  void *stored = arena_alloc(arena, (size_t)shape_numel(&home->shape) * dtype_bytes(home->dtype));
+  if (!stored)
+    return diag_oom(&s->diag);
+  stored_from_real(home, real, stored);
+  *value = stored;
+  return ST_OK;
+}
+
 static Status export_model(nnfw_session *s, Function function, const char *path,
                            const TrainMeta *meta)
 {
@@ -337,12 +354,11 @@ static Status export_model(nnfw_session *s, Function function, const char *path,
   const void **values = arena_array(&arena, (size_t)g->n_model_tensors, sizeof *values);
   Status status = values ? ST_OK : diag_oom(&s->diag);
   if (status == ST_OK) {
-    for (size_t i = 0; i < train_parameter_count(s->train); ++i) {
-      const Tensor *t = train_parameter(s->train, i);
-      values[t->model_tensor] = t->data;
-    }
-    status = model_save(s->model, values, meta, path, &s->diag);
+    for (size_t i = 0; status == ST_OK && i < train_parameter_count(s->train); ++i)
+      status = stored_value(s, i, &arena, &values[train_parameter_home(s->train, i)]);
   }
+  if (status == ST_OK)
+    status = model_save(s->model, values, meta, path, &s->diag);
   arena_drop(&arena);
   return status;
 }

@@ -5,6 +5,7 @@
 #include "kernels/quant.h"
 #include "ops/bindings.h"
 #include "ops/op.h"
+#include "ops/stored.h"
 
 #include <math.h>
 
@@ -64,6 +65,15 @@ static void run_quantize(const void *args, const Call *c)
   quant_from_real(a->type, &a->scale, c->p[0], c->p[1], a->n, c->pool);
 }
 
+static QuantScale scale_of(const Tensor *t, const Shape *s)
+{
+  QuantScale scale = {.channels = t->quant.n, .run = shape_numel(s), .scale = t->quant.scale,
+                      .zero = t->quant.zero_point};
+  if (t->quant.n > 1)
+    scale.run = shape_span(s, t->quant.axis + 1, s->rank);
+  return scale;
+}
+
 static Status bind_conversion(Bind *b, int32_t quantized, KernelFn run)
 {
   Args *a = bind_args(b, sizeof *a);
@@ -71,12 +81,7 @@ static Status bind_conversion(Bind *b, int32_t quantized, KernelFn run)
     return diag_oom(b->diag);
   const Tensor *t = &b->g->tensors[quantized];
   const Shape s = bind_out(b, 0);
-  a->type = kernel_type(t->dtype);
-  a->n = shape_numel(&s);
-  a->scale = (QuantScale){.channels = t->quant.n, .run = a->n, .scale = t->quant.scale,
-                          .zero = t->quant.zero_point};
-  if (t->quant.n > 1)
-    a->scale.run = shape_span(&s, t->quant.axis + 1, s.rank);
+  *a = (Args){kernel_type(t->dtype), scale_of(t, &s), shape_numel(&s)};
   b->run = run;
   return ST_OK;
 }
@@ -90,6 +95,39 @@ static Status bind_dequantize(Bind *b)
 static Status bind_quantize(Bind *b)
 {
   return bind_conversion(b, b->node->out[0], run_quantize);
+}
+
+bool stored_converts(const Tensor *t)
+{
+  int32_t low = 0, high = 0;
+  if (t->dtype == DT_F16)
+    return true;
+  if (t->quant.n == 0 || !quant_is_made(kernel_type(t->dtype), &low, &high))
+    return false;
+  for (int32_t i = 0; i < t->quant.n; ++i)
+    if (!(t->quant.scale[i] > 0) || t->quant.zero_point[i] < low || t->quant.zero_point[i] > high)
+      return false;
+  return true;
+}
+
+void stored_to_real(const Tensor *t, const void *stored, float *real)
+{
+  const QuantScale scale = scale_of(t, &t->shape);
+  const int64_t n = shape_numel(&t->shape);
+  if (t->dtype == DT_F16)
+    typed_cast(KT_F16, KT_F32, stored, real, n, NULL);
+  else
+    quant_to_real(kernel_type(t->dtype), &scale, stored, real, n, NULL);
+}
+
+void stored_from_real(const Tensor *t, const float *real, void *stored)
+{
+  const QuantScale scale = scale_of(t, &t->shape);
+  const int64_t n = shape_numel(&t->shape);
+  if (t->dtype == DT_F16)
+    typed_cast(KT_F32, KT_F16, real, stored, n, NULL);
+  else
+    quant_from_real(kernel_type(t->dtype), &scale, real, stored, n, NULL);
 }
 
 const OpDef quantize_ops[] = {

@@ -6,6 +6,7 @@
 #include "compile/passes.h"
 #include "exec/program.h"
 #include "format/checkpoint.h"
+#include "train/copies.h"
 
 #include <math.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct Train {
   const void **bound;        // [n_tensors] buffers of this run
   float *state;              // m and v of all trained parameters
   float *losses;             // [n_outputs]
+  int32_t *home;             // [n_model_tensors] the tensor of the file that stores each
   int32_t *parameters;       // [n_trained] in the order of the model's tensors: index in grad.trained
   const Program *last;       // of the last updating run
   CheckpointEntry *entries;
@@ -97,12 +99,19 @@ static Status describe_checkpoint(Train *t, Diag *d)
     }
     if (t->config.trainable.patterns)
       e->has_state = false;
-    for (size_t w = 0; w < t->grad.n_trained; ++w)
-      if (t->grad.trained[w].param == e->tensor && t->config.adam) {
+    for (size_t w = 0; w < t->grad.n_trained; ++w) {
+      const Tensor *trained = &t->graph.tensors[t->grad.trained[w].param];
+      if (t->home[t->grad.trained[w].param] != e->tensor)
+        continue;
+      // The copy itself: nothing is lost between two runs.
+      e->value = trained->data;
+      e->bytes = (size_t)shape_numel(&trained->shape) * sizeof(float);
+      if (t->config.adam) {
         e->m = t->graph.tensors[t->grad.trained[w].m].data;
         e->v = t->graph.tensors[t->grad.trained[w].v].data;
         e->has_state = true;
       }
+    }
   }
   return ST_OK;
 }
@@ -163,6 +172,7 @@ static Status prepare(Train *t, const Shape *shapes, Diag *d)
     input->batched = true;
   }
   TRY(count_samples(t, d));
+  TRY(copies_make(g, &t->home, d));
   TRY(trainable_mark(g, &t->config.trainable, d));
   TRY(passes_run(g, d));
   if (!shapes)
@@ -411,6 +421,11 @@ size_t train_parameter_count(const Train *t)
 const Tensor *train_parameter(const Train *t, size_t i)
 {
   return &t->graph.tensors[t->grad.trained[t->parameters[i]].param];
+}
+
+int32_t train_parameter_home(const Train *t, size_t i)
+{
+  return t->home[t->grad.trained[t->parameters[i]].param];
 }
 
 const float *train_gradient(const Train *t, size_t i)

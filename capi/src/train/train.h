@@ -60,6 +60,8 @@ void train_set_learning_rate(Train *t, float learning_rate);
 
 size_t train_parameter_count(const Train *t);
 const Tensor *train_parameter(const Train *t, size_t i);
+// The tensor of the model file that holds it, which may be of another type.
+int32_t train_parameter_home(const Train *t, size_t i);
 // Of the last updating run; NULL unless keep_gradients.
 const float *train_gradient(const Train *t, size_t i);
 
