@@ -15,6 +15,16 @@ typedef struct {
   int64_t n;
 } Args;
 
+// The file's scales are for the file's shape; what the operators make may be another.
+static Status check_channels(const Infer *f, const Tensor *quantized, const Shape *s)
+{
+  const Quant *q = &quantized->quant;
+  if (q->n > 1 && (q->axis >= s->rank || s->dim[q->axis] != q->n))
+    return infer_fail(f, "'%s' has %d scales for dimension %d of shape %s", quantized->name, q->n,
+                      q->axis, shape_text(s).text);
+  return ST_OK;
+}
+
 static Status infer_dequantize(Infer *f)
 {
   const Tensor *x = infer_in(f, 0);
@@ -23,6 +33,7 @@ static Status infer_dequantize(Infer *f)
                       dtype_name(x->dtype));
   if (x->dtype != DT_F16 && x->quant.n == 0)
     return infer_fail(f, "input 0 ('%s') is %s without a scale", x->name, dtype_name(x->dtype));
+  TRY(check_channels(f, x, &x->shape));
   return infer_out(f, 0, DT_F32, x->shape);
 }
 
@@ -44,6 +55,7 @@ static Status infer_quantize(Infer *f)
       return infer_fail(f, "output 0 ('%s') has zero point %lld, outside the range of %s", y->name,
                         (long long)y->quant.zero_point[i], dtype_name(y->dtype));
   }
+  TRY(check_channels(f, y, &infer_in(f, 0)->shape));
   return infer_out(f, 0, y->dtype, infer_in(f, 0)->shape);
 }
 
@@ -182,6 +194,12 @@ const OpCase quantize_cases[] = {
        .refusal = "has scale 0, wanted one above 0"),
   CASE("QUANTIZE", "refused: zero point", IN(RANDOM(2)), OUT(TENSOR(U8, DIMS(2), SCALED(1, 256))),
        .refusal = "has zero point 256, outside the range of uint8"),
+  CASE("QUANTIZE", "refused: scales", IN(RANDOM(2, 3)),
+       OUT(TENSOR(I8, DIMS(2, 2), CHANNELS(1, 2, L(1, 2), L(0, 0)))),
+       .refusal = "has 2 scales for dimension 1 of shape [2,3]"),
+  CASE("DEQUANTIZE", "refused: scales",
+       IN(TENSOR(I8, DIMS(2), CHANNELS(1, 2, L(1, 2), L(0, 0)))),
+       .refusal = "has 2 scales for dimension 1 of shape [2]"),
   CASE("QUANTIZE", "refused: to float32", IN(RANDOM(2)), OUT(RANDOM(2)),
        .refusal = "is float32, wanted int8, uint8 or int16"),
   END_CASES};
