@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantized models of Keras give what the TFLite interpreter gave."""
+"""Quantized models of Keras, and single operators, give what the TFLite interpreter gave."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from archives import ARCHIVES
 
 from pyonert._session import NnfwSession
 from pyonert.errors import OnertError
@@ -39,3 +40,23 @@ def test_a_body_of_integers_does_not_train(models: Path) -> None:
         optimizer.SGD, -1))
     with pytest.raises(OnertError, match=r"node 0 \(CONV_2D .*cannot be trained.* int8"):
         s.train_prepare()
+
+
+RECORDED = dict(np.load(ARCHIVES / "quantized_ops.npz"))
+OPERATORS = sorted(k.removesuffix("/y") for k in RECORDED if k.endswith("/y"))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_are_within_a_step_of_tflite(name: str) -> None:
+    wanted = RECORDED[f"{name}/y"]
+    s = NnfwSession()
+    s.load_circle_from_buffer(RECORDED[f"{name}/file"].tobytes())
+    s.prepare()
+    inputs = [RECORDED[k] for k in sorted(RECORDED) if k.startswith(f"{name}/x")]
+    for i, x in enumerate(inputs):
+        s.set_input(i, x)
+    actual = np.empty_like(wanted)
+    s.set_output(0, actual)
+    s.run()
+    assert np.ptp(wanted.astype(int)) > 100
+    assert np.max(abs(actual.astype(int) - wanted.astype(int))) <= 1
