@@ -38,7 +38,8 @@ typedef struct onert_train_options
   const char *trainable;    /* NULL: nnfw_train_info.num_of_trainable_ops decides. Otherwise patterns
                                separated by ';': shell wildcards over tensor names, or #N for the
                                tensor of index N in the model; every float32 constant that matches
-                               one is trained, if an output depends on it through operators with a
+                               one, and every weight stored as float16 or integers that trains as
+                               float32 (behind DEQUANTIZE by the name of its output), is trained, if an output depends on it through operators with a
                                gradient (the fill value of PADV2 has none). Copied by the call. */
 } onert_train_options;
 
