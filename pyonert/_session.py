@@ -347,6 +347,16 @@ class NnfwSession:
         c.trainable = patterns
         self._check(lib.onert_train_set_options(self._handle, c))
 
+    def train_set_memory_limit(self, n_bytes: int) -> None:
+        """Sets how many bytes the intermediate tensors of a step may take; 0: any number."""
+        self._check(lib.onert_train_set_memory_limit(self._handle, n_bytes))
+
+    def train_get_memory(self) -> int:
+        """Returns the bytes held for the intermediate tensors of steps."""
+        c = ffi.new("uint64_t *")
+        self._check(lib.onert_train_get_memory(self._handle, c))
+        return int(c[0])
+
     def train_prepare(self) -> None:
         """Prepares the model for training."""
         self._slots.clear()

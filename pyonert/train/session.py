@@ -88,6 +88,7 @@ class TrainSession(BaseSession):
         *,
         keep_gradients: bool = False,
         trainable: str | None = None,
+        memory_limit: int = 0,
     ) -> None:
         """Prepares for training; once per session.
 
@@ -99,6 +100,8 @@ class TrainSession(BaseSession):
             keep_gradients: make `gradients` possible.
             trainable: patterns over tensor names, separated by ";", that pick what is trained,
                 instead of the optimizer's nums_trainable_ops.
+            memory_limit: bytes that the intermediate tensors of a step may take, see
+                `train_get_memory`; 0: any number. A step that needs more is refused.
 
         Raises:
             TypeError, ValueError: an unknown optimizer, loss or metric; a batch size below 1.
@@ -110,6 +113,8 @@ class TrainSession(BaseSession):
         loss_object = LossRegistry.resolve(loss)
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, was {batch_size}.")
+        if not 0 <= memory_limit < 2**64:
+            raise ValueError(f"memory_limit must be a number of bytes, was {memory_limit}.")
         metric_objects = [_as_metric(m) for m in metrics]
         if metric_objects and len(metric_objects) != self._n_outputs:
             raise ValueError(
@@ -133,6 +138,7 @@ class TrainSession(BaseSession):
                 "adam_epsilon": optimizer_object.epsilon,
             }
         self.train_set_options(keep_gradients=keep_gradients, trainable=trainable, **moments)
+        self.train_set_memory_limit(memory_limit)
         self.train_prepare()
         self.train_info = info
         self.optimizer, self.loss, self.metrics = optimizer_object, loss_object, metric_objects

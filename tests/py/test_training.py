@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from pyonert import train
+from pyonert import OnertError, OnertInvalidStateError, train
 from pyonert.train import Callback, DataLoader, losses, metrics, optimizer
 
 RNG = np.random.default_rng(7)
@@ -66,6 +66,35 @@ def test_reduction_sum(dense):
     with make(dense, loss=losses.MeanSquaredError("sum")) as s:
         loss, _, _ = mse(*weights(s), X[:4], Y[:4])
         assert s.eval_step([X[:4]], [Y[:4]])["loss"] == pytest.approx([loss.sum()], rel=1e-5)
+
+
+def test_memory_limit_is_exact(dense):
+    def trained(limit):
+        with make(dense, memory_limit=limit) as s:
+            s.train_step([X[:4]], [Y[:4]])
+            return s.train_get_memory(), weights(s)
+
+    needed, (w, b) = trained(0)
+    assert needed >= 4 * 2 * 4 * 2  # prediction and its gradient, at least
+    held, (limited_w, limited_b) = trained(needed)
+    assert held == needed
+    np.testing.assert_array_equal(w, limited_w)
+    np.testing.assert_array_equal(b, limited_b)
+    with train.session(dense, verbose=False) as s:
+        arguments = ("sgd", "mean_squared_error", (), 4)
+        text = f"4 samples needs at least {needed} bytes, the memory limit is {needed - 1}"
+        for _ in range(2):
+            with pytest.raises(OnertError, match=text):
+                s.compile(*arguments, memory_limit=needed - 1)
+        with pytest.raises(OnertInvalidStateError):
+            s.train_get_memory()
+        with pytest.raises(ValueError, match="memory_limit must be a number of bytes, was -1"):
+            s.compile(*arguments, memory_limit=-1)
+        s.compile(*arguments)
+        s.train_step([X[:4]], [Y[:4]])
+        np.testing.assert_array_equal(w, weights(s)[0])
+        with pytest.raises(OnertInvalidStateError):
+            s.train_set_memory_limit(needed)
 
 
 def test_eval_changes_nothing(dense):

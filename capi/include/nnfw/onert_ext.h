@@ -48,6 +48,16 @@ NNFW_STATUS onert_train_options_init(onert_train_options *options);
 /* States: model loaded, before nnfw_train_prepare. */
 NNFW_STATUS onert_train_set_options(nnfw_session *session, const onert_train_options *options);
 
+/* Sets how many bytes the intermediate tensors of a step may take, see onert_train_get_memory; 0, the
+ * default: any number. Where a step needs more, nnfw_train_prepare, and later the call that asks for
+ * a step of that many samples, fails before it allocates them, with both numbers in the text.
+ * Results do not depend on it. States: model loaded, before nnfw_train_prepare. */
+NNFW_STATUS onert_train_set_memory_limit(nnfw_session *session, uint64_t bytes);
+/* Bytes held for the intermediate tensors of steps: activations, gradients and what kernels need
+ * while they run. Neither the parameters and the optimizer's state nor the caller's buffers are among
+ * them. States: training prepared. */
+NNFW_STATUS onert_train_get_memory(nnfw_session *session, uint64_t *bytes);
+
 /* Sets the learning rate of the following steps, > 0 and finite. States: training prepared. */
 NNFW_STATUS onert_train_set_learning_rate(nnfw_session *session, float learning_rate);
 

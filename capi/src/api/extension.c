@@ -54,6 +54,31 @@ NNFW_STATUS onert_train_set_options(nnfw_session *session, const onert_train_opt
   API_CALL(session, set_options(session, options));
 }
 
+static Status set_memory_limit(nnfw_session *s, uint64_t bytes)
+{
+  TRY(session_allows(s, FN_onert_train_set_memory_limit));
+  s->memory_limit = bytes;
+  return ST_OK;
+}
+
+NNFW_STATUS onert_train_set_memory_limit(nnfw_session *session, uint64_t bytes)
+{
+  API_CALL(session, set_memory_limit(session, bytes));
+}
+
+static Status get_memory(nnfw_session *s, uint64_t *bytes)
+{
+  TRY(session_given(s, bytes, "bytes"));
+  TRY(session_allows(s, FN_onert_train_get_memory));
+  *bytes = train_memory(s->train);
+  return ST_OK;
+}
+
+NNFW_STATUS onert_train_get_memory(nnfw_session *session, uint64_t *bytes)
+{
+  API_CALL(session, get_memory(session, bytes));
+}
+
 static Status set_learning_rate(nnfw_session *s, float rate)
 {
   TRY(session_allows(s, FN_onert_train_set_learning_rate));

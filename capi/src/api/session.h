@@ -59,6 +59,7 @@ struct nnfw_session {
   bool info_from_model; // num_of_trainable_ops stands for the metadata's list of operators
   onert_train_options options;
   char *trainable;     // options.trainable, owned
+  uint64_t memory_limit; // of steps, in bytes; 0: none
   Train *train;
   int32_t step_samples; // of the next steps; 0: what the bindings say
 };

@@ -108,6 +108,7 @@ static Status train_prepare(nnfw_session *s)
     .beta2 = s->options.adam_beta2,
     .epsilon = s->options.adam_epsilon,
     .keep_gradients = s->options.keep_gradients != 0,
+    .memory_limit = s->memory_limit,
     .trainable = {.last_n = i->num_of_trainable_ops, .patterns = s->trainable},
   };
   static const int32_t none;

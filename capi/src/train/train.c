@@ -8,6 +8,7 @@
 #include "format/checkpoint.h"
 #include "train/copies.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -272,6 +273,13 @@ Status train_ready(Train *t, int32_t samples, Diag *d)
     return ST_OK;
   Program *p = NULL;
   TRY(build_program(t, samples, &p, d));
+  if (t->config.memory_limit && program_bytes(p) > t->config.memory_limit) {
+    size_t bytes = program_bytes(p);
+    program_destroy(p);
+    return diag_fail(d, ST_ERROR,
+                     "a step of %d samples needs at least %zu bytes, the memory limit is %" PRIu64,
+                     samples, bytes, t->config.memory_limit);
+  }
   if (program_bytes(p) > t->block_bytes) {
     void *block = mem_alloc(program_bytes(p));
     if (!block) {
@@ -380,6 +388,11 @@ int32_t train_label(const Train *t, int32_t output)
 int32_t train_samples(const Train *t)
 {
   return t->samples;
+}
+
+size_t train_memory(const Train *t)
+{
+  return t->block_bytes;
 }
 
 Shape train_batch_shape(const Train *t, int32_t tensor, int32_t samples)

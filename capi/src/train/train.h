@@ -22,6 +22,7 @@ typedef struct {
   double beta1, beta2, epsilon;
   TrainableChoice trainable;
   bool keep_gradients;
+  uint64_t memory_limit;    // bytes that a step's intermediate tensors may take; 0: any number
 } TrainConfig;
 
 typedef struct Train Train;
@@ -40,6 +41,9 @@ int32_t train_label(const Train *t, int32_t output);
 int32_t train_samples(const Train *t);
 Shape train_batch_shape(const Train *t, int32_t tensor, int32_t samples);
 size_t train_sample_bytes(const Train *t, int32_t tensor);
+
+// Bytes of the block that holds the intermediate tensors of steps.
+size_t train_memory(const Train *t);
 
 // Makes the program of steps of that many samples, which may allocate; 1 .. train_samples.
 Status train_ready(Train *t, int32_t samples, Diag *d) MUST_USE;
