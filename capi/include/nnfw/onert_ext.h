@@ -39,8 +39,9 @@ typedef struct onert_train_options
                                separated by ';': shell wildcards over tensor names, or #N for the
                                tensor of index N in the model; every float32 constant that matches
                                one, and every weight stored as float16 or integers that trains as
-                               float32 (behind DEQUANTIZE by the name of its output), is trained, if an output depends on it through operators with a
-                               gradient (the fill value of PADV2 has none). Copied by the call. */
+                               float32 (behind DEQUANTIZE by the name of its output), is trained, if
+                               an output depends on it through operators with a gradient (the fill
+                               value of PADV2 has none). Copied by the call. */
 } onert_train_options;
 
 /* Fills in the defaults: 0.9, 0.999, 1e-7, no pattern. struct_size must be set before the call. */
