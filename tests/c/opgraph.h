@@ -8,7 +8,7 @@
 #include "exec/program.h"
 #include "ops/op.h"
 
-enum { OP_INPUTS = 6, OP_OUTPUTS = 4, OP_SAMPLES = 3 };
+enum { OP_INPUTS = 20, OP_OUTPUTS = 4, OP_SAMPLES = 3 };
 
 typedef enum {
   ROLE_ABSENT,

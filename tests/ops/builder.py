@@ -25,6 +25,7 @@ OPTIONS = {
     "ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div", "CONV_2D": "Conv2D",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2D", "FULLY_CONNECTED": "FullyConnected",
     "BATCH_MATMUL": "BatchMatMul", "GELU": "Gelu", "TRANSPOSE_CONV": "TransposeConv",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTM",
     "ROPE": "RoPE", "LEAKY_RELU": "LeakyRelu", "MAX_POOL_2D": "Pool2D", "AVERAGE_POOL_2D": "Pool2D",
     "MEAN": "Reducer", "SUM": "Reducer", "PAD": "Pad", "PADV2": "PadV2", "RESHAPE": "Reshape",
     "SQUEEZE": "Squeeze", "EXPAND_DIMS": "ExpandDims", "TRANSPOSE": "Transpose",
@@ -72,6 +73,7 @@ class Tensor:
     away: bool = False  # and whether they are kept away from 0
     below: int = 2  # random integers of an input are 0 .. below - 1
     quant: Quant | None = None
+    variable: bool = False
 
 
 @dataclass
@@ -117,6 +119,12 @@ class Model:
     def weights(self, *shape: int, trainable: bool = True) -> int:
         """Adds a random constant whose elements are away from 0."""
         return self.const(draw_away(self.rng, shape), trainable)
+
+    def variable(self, *shape: int) -> int:
+        """Adds a variable, which is zero before every sample."""
+        t = self._tensor(shape, np.dtype(np.float32), variable=True)
+        self._known[t] = np.zeros(shape)
+        return t
 
     def ints(self, *values: Any, dtype: type = np.int32) -> int:
         """Adds an integer constant: values, or one list for another shape than a vector."""
@@ -208,6 +216,7 @@ class Model:
                 x.quantization = circle.QuantizationParameters.QuantizationParametersT()
                 x.quantization.scale, x.quantization.zeroPoint = t.quant.scale, t.quant.zero
                 x.quantization.quantizedDimension = t.quant.axis
+            x.isVariable = t.variable
             if t.value is not None:
                 x.buffer = len(file.buffers)
                 buffer = circle.Buffer.BufferT()
@@ -235,7 +244,7 @@ class Model:
 
 
 def set_option(table: Any, key: str, value: Any) -> None:
-    if key == "act":
+    if key in ("act", "kind"):  # LSTM: the kind of its inner activation
         key, value = "fused_activation_function", reference.ACTIVATIONS.index(value)
     elif key == "padding" and isinstance(value, str):
         value = ["SAME", "VALID"].index(value)

@@ -406,6 +406,32 @@ def resize_nearest(x: Array, size: Array, align_corners: bool = False,
     return x
 
 
+def lstm(*operands: Array | None, kind: str = "TANH", time_major: bool = False,
+         cell_clip: float = 0, proj_clip: float = 0) -> Array:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM; `kind` is the activation inside."""
+    x, wi, wf, wc, wo, ri, rf, rc, ro, pi, pf, po, bi, bf, bc, bo, proj, proj_b, h, c = operands
+    x = x if time_major else np.swapaxes(x, 0, 1)
+    h = np.zeros((x.shape[1], ro.shape[1])) if h is None else h
+    c = np.zeros((x.shape[1], len(wo))) if c is None else c
+    steps = []
+
+    def gate(w: Array, r: Array, b: Array, peephole: Array | None, cell: Array) -> Array:
+        s = now @ w.T + h @ r.T + b
+        return 1 / (1 + np.exp(-(s if peephole is None else s + peephole * cell)))
+
+    for now in x:
+        f = gate(wf, rf, bf, pf, c)
+        i = 1 - f if wi is None else gate(wi, ri, bi, pi, c)
+        c = f * c + i * activate(kind, now @ wc.T + h @ rc.T + bc)
+        c = clamp(c, -cell_clip, cell_clip) if cell_clip else c
+        h = gate(wo, ro, bo, po, c) * activate(kind, c)
+        if proj is not None:
+            h = h @ proj.T + (0 if proj_b is None else proj_b)
+            h = clamp(h, -proj_clip, proj_clip) if proj_clip else h
+        steps.append(h)
+    return np.stack(steps, axis=0 if time_major else 1)
+
+
 def shape_of(x: Array, out_type: int = 2) -> Array:
     return np.array(x.shape, np.int64 if out_type == 4 else np.int32)
 
@@ -439,7 +465,7 @@ OPERATORS = {
     "MIRROR_PAD": mirror_pad, "SPACE_TO_DEPTH": space_to_depth, "DEPTH_TO_SPACE": depth_to_space,
     "SPACE_TO_BATCH_ND": space_to_batch, "BATCH_TO_SPACE_ND": batch_to_space,
     "DYNAMIC_UPDATE_SLICE": dynamic_update_slice, "RESIZE_BILINEAR": resize_bilinear,
-    "RESIZE_NEAREST_NEIGHBOR": resize_nearest,
+    "RESIZE_NEAREST_NEIGHBOR": resize_nearest, "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm,
 }
 
 
@@ -458,6 +484,8 @@ def run(model: Model, sample: Sequence[Array], constants: dict[int, Array] | Non
     for i, t in enumerate(model.tensors):
         if t.value is not None:
             values[i] = t.value.astype(np.float64) if t.dtype.kind == "f" else t.value
+        elif t.variable:
+            values[i] = np.zeros(t.shape)
     values.update(constants or {})
     for i, x in zip(model.inputs, sample):
         values[i] = np.asarray(x, np.float64) if x.dtype.kind == "f" else x

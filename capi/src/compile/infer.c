@@ -6,9 +6,15 @@
 //
 // Folding also covers anything else whose inputs are all constant, but for results that take far
 // more memory than they are made of. Parameters are not constant.
+//
+// An operator that is made up of others (OpDef.expand) is replaced by them here, where the shapes of
+// its inputs are known.
 #include "compile/passes.h"
 #include "compile/select.h"
 #include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 
 
 // Bytes are counted in doubles, which do not overflow.
@@ -73,18 +79,154 @@ static Status fold(Graph *g, Node *n, Diag *d)
   return ST_OK;
 }
 
+// ---- expanding ----
+
+struct Expand {
+  Graph *g;
+  Diag *diag;
+  Status status; // first failure; later calls do nothing
+  Node node;     // the one that is expanded
+};
+
+// Appends a node with its shapes inferred, or turns its outputs into constants.
+static Status append(Graph *g, const Node *node, Diag *d)
+{
+  int32_t at = graph_add_node(g, node);
+  if (at < 0)
+    return diag_oom(d);
+  Node *n = &g->nodes[at];
+  TRY(n->op->infer(&(Infer){g, n, d}));
+  if (!foldable(g, n))
+    return ST_OK;
+  for (int i = 0; i < n->n_out; ++i)
+    g->tensors[n->out[i]].producer = -1;
+  TRY(fold(g, n, d));
+  --g->n_nodes;
+  return ST_OK;
+}
+
+static void fail(Expand *e, Status s)
+{
+  if (e->status == ST_OK)
+    e->status = s;
+}
+
+const Node *expand_of(const Expand *e)
+{
+  return &e->node;
+}
+
+const Tensor *expand_in(const Expand *e, int i)
+{
+  return i < e->node.n_in && e->node.in[i] >= 0 ? &e->g->tensors[e->node.in[i]] : NULL;
+}
+
+static int32_t add_tensor(Expand *e, const Tensor *t)
+{
+  Tensor named = *t;
+  named.name = e->g->tensors[e->node.out[0]].name;
+  named.model_tensor = named.producer = -1;
+  int32_t index = graph_add_tensor(e->g, &named);
+  if (index < 0)
+    fail(e, diag_oom(e->diag));
+  return index;
+}
+
+static void add(Expand *e, const char *op_name, int n_in, const int32_t *in, int n_out,
+                const int32_t *out)
+{
+  int32_t operands[OP_MAX_OPERANDS], results[OP_MAX_OPERANDS];
+  for (int i = 0; i < n_in; ++i)
+    operands[i] = in[i];
+  for (int i = 0; i < n_out; ++i)
+    results[i] = out[i];
+  const OpDef *op = op_by_name(op_name);
+  Node n = {.op = op, .in = operands, .out = results, .n_in = n_in, .n_out = n_out, .acc = -1,
+            .model_op = -1};
+  if (op->attr_bytes) {
+    void *attr = arena_alloc(e->g->arena, op->attr_bytes);
+    int act = ACT_NONE;
+    n.attr = attr;
+    if (!attr)
+      fail(e, diag_oom(e->diag));
+    else if (op->parse)
+      fail(e, op->parse(&(FbTable){0}, attr, &act, e->diag));
+  }
+  if (e->status == ST_OK)
+    fail(e, append(e->g, &n, e->diag));
+}
+
+void expand_nodes(Expand *e, const char *op_name, int n_in, const int32_t *in, int n_out,
+                  int32_t *out)
+{
+  for (int i = 0; i < n_out; ++i)
+    out[i] = e->status == ST_OK ? add_tensor(e, &(Tensor){.kind = TK_TEMP, .dtype = DT_F32}) : -1;
+  if (e->status == ST_OK)
+    add(e, op_name, n_in, in, n_out, out);
+}
+
+int32_t expand_node(Expand *e, const char *op_name, int n_in, const int32_t *in)
+{
+  int32_t out;
+  expand_nodes(e, op_name, n_in, in, 1, &out);
+  return out;
+}
+
+void expand_result(Expand *e, int i, const char *op_name, int n_in, const int32_t *in)
+{
+  if (e->status == ST_OK)
+    add(e, op_name, n_in, in, 1, &e->node.out[i]);
+}
+
+static int32_t constant(Expand *e, DType type, Shape shape, const void *values, size_t bytes)
+{
+  if (e->status != ST_OK)
+    return -1;
+  Tensor t = {.kind = TK_CONST, .dtype = type, .shape = shape, .declared = shape,
+              .has_declared = true, .data = arena_copy(e->g->arena, values, bytes)};
+  if (!t.data) {
+    fail(e, diag_oom(e->diag));
+    return -1;
+  }
+  return add_tensor(e, &t);
+}
+
+int32_t expand_ints(Expand *e, int n, const int32_t *values)
+{
+  return constant(e, DT_I32, (Shape){.rank = 1, .dim = {n}}, values, sizeof *values * (size_t)n);
+}
+
+int32_t expand_float(Expand *e, float value)
+{
+  return constant(e, DT_F32, (Shape){.rank = 0}, &value, sizeof value);
+}
+
+Status expand_fail(Expand *e, const char *format, ...)
+{
+  char text[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  return diag_fail(e->diag, ST_ERROR, "%s: %s", node_text(e->g, &e->node).text, text);
+}
+
+static Status expand(Graph *g, const Node *n, Diag *d)
+{
+  Expand e = {.g = g, .diag = d, .status = ST_OK, .node = *n};
+  for (int i = 0; i < n->n_out; ++i)
+    g->tensors[n->out[i]].producer = -1;
+  TRY(n->op->expand(&e));
+  return e.status;
+}
+
 Status infer_pass(Graph *g, Diag *d)
 {
-  bool *keep = arena_array(g->arena, g->n_nodes, sizeof *keep);
-  if (!keep)
-    return diag_oom(d);
-  for (size_t i = 0; i < g->n_nodes; ++i) {
-    Node *n = &g->nodes[i];
-    TRY(n->op->infer(&(Infer){g, n, d}));
-    keep[i] = !foldable(g, n);
-    if (!keep[i])
-      TRY(fold(g, n, d));
-  }
-  graph_keep_nodes(g, keep);
+  const Node *old = g->nodes;
+  const size_t n_old = g->n_nodes;
+  g->nodes = NULL;
+  g->n_nodes = g->cap_nodes = 0;
+  for (size_t i = 0; i < n_old; ++i)
+    TRY(old[i].op->expand ? expand(g, &old[i], d) : append(g, &old[i], d));
   return ST_OK;
 }

@@ -91,6 +91,8 @@ static Status check_uses(const Graph *g, const Node *n, const bool *defined, Dia
     if (n->in[i] < 0 || defined[n->in[i]])
       continue;
     const Tensor *t = &g->tensors[n->in[i]];
+    if (t->variable && i < 32 && n->op->states >> i & 1)
+      continue;
     if (t->producer < 0)
       return diag_fail(d, ST_ERROR,
                        "%s: input %d ('%.70s') is no constant, no graph input and made by no "

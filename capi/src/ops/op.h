@@ -126,6 +126,30 @@ void grad_give_reduced(Grad *g, int i, int32_t t);
 // A refusal with the node's text.
 Status grad_fail(Grad *g, const char *format, ...) PRINTF_LIKE(2, 3) MUST_USE;
 
+// ---- expanding ----
+
+// Appends nodes in place of one that is made up of other operators: after the infer pass it is gone,
+// so that it needs neither kernels nor a gradient. Its inputs have their shapes by then.
+typedef struct Expand Expand;
+
+const Node *expand_of(const Expand *e);
+// Input i, or NULL where it is absent.
+const Tensor *expand_in(const Expand *e, int i);
+// Appends a node and returns its output 0, or -1 on failure, which the engine reports; as with
+// grad_node, an operand that came from a failed call stops the following ones. Its attributes are
+// those of a missing options table. in[k] is -1 where an operand is absent.
+int32_t expand_node(Expand *e, const char *op_name, int n_in, const int32_t *in);
+// The same for an operator with several outputs.
+void expand_nodes(Expand *e, const char *op_name, int n_in, const int32_t *in, int n_out,
+                  int32_t *out);
+// The same, the result being output i of the expanded node.
+void expand_result(Expand *e, int i, const char *op_name, int n_in, const int32_t *in);
+// Constants: a vector of int32, a float32 of rank 0.
+int32_t expand_ints(Expand *e, int n, const int32_t *values);
+int32_t expand_float(Expand *e, float value);
+// A refusal with the node's text.
+Status expand_fail(Expand *e, const char *format, ...) PRINTF_LIKE(2, 3) MUST_USE;
+
 // ---- the definition ----
 
 struct OpDef {
@@ -137,12 +161,15 @@ struct OpDef {
   uint32_t optional;    // bit i: input i may be -1
   uint32_t shape_only;  // bit i: input i lends its shape, its bytes are not read
   uint32_t params;      // bit i: a float constant in input i is a parameter (weights, bias)
+  uint32_t states;      // bit i: input i may be a variable of the model
   size_t attr_bytes;
   // Reads and range-checks attributes. `options` may be an absent table: every field is then its
   // default. `act` receives the fused activation's code, checked by the caller.
   Status (*parse)(const FbTable *options, void *attr, int *act, Diag *diag);
   // Shapes and types of the outputs, or a refusal with its reason.
   Status (*infer)(Infer *f);
+  // Not NULL: the operator is made up of others; infer, merge, bind and grad are NULL then.
+  Status (*expand)(Expand *e);
   // True where N samples may run as one call with dimension 0 multiplied by N in every batched
   // operand. NULL: never.
   bool (*merge)(const Graph *g, const Node *node);
@@ -205,7 +232,7 @@ typedef struct {
 
 typedef struct {
   const char *op, *name;
-  CaseTensor in[6];
+  CaseTensor in[20];
   // Expected; n = 0 checks shape and type only. For an operator without outputs: what in[i] holds
   // afterwards.
   CaseTensor out[4];
