@@ -36,6 +36,7 @@ enum {
   OUTPUT_SIZES,
   NUM_OF_TRAINABLE_OPS,
   NUM_THREADS,
+  MEMORY_LIMIT,
   BETA1,
   BETA2,
   EPSILON,
@@ -83,6 +84,8 @@ static Option options[N_OPTIONS] = {
                             .help = "train the last N operators, -1 all (the model's, or -1)"},
   [NUM_THREADS] = {"num_threads", .kind = OPTION_INTEGER, COUNT, .value = "N",
                    .help = "threads, 0 as many as there are processors (0)"},
+  [MEMORY_LIMIT] = {"memory_limit", .kind = OPTION_INTEGER, COUNT, .value = "N",
+                    .help = "MB (2^20 bytes) for intermediate tensors of a step, 0 any (0)"},
   [BETA1] = {"beta1", .kind = OPTION_REAL, .value = "X", .help = "of Adam (0.9)"},
   [BETA2] = {"beta2", .kind = OPTION_REAL, .value = "X", .help = "of Adam (0.999)"},
   [EPSILON] = {"epsilon", .kind = OPTION_REAL, .value = "X", .help = "of Adam (1e-7)"},
@@ -325,6 +328,8 @@ int main(int argc, char **argv)
   check_types(session, loop.n_inputs, loop.n_outputs);
   loop.batch = set_info(session).batch_size;
   set_adam(session);
+  if (options[MEMORY_LIMIT].given)
+    CALL(onert_train_set_memory_limit, session, (uint64_t)options[MEMORY_LIMIT].integer << 20);
 
   meter_begin(PHASE_PREPARE);
   tool_check(session, nnfw_train_prepare(session), "nnfw_train_prepare");

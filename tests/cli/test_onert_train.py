@@ -438,3 +438,15 @@ def test_lines_appear_as_they_happen(onert_train, dense, data):
         process.kill()
     assert first.startswith(b"Model Filename ") and first.endswith(b"\n")
     assert len(first) < 4096  # a full buffer would come at once
+
+
+def test_memory_limit(onert_train, dense, data):
+    plain = onert_train(dense, *data.files, *SGD)
+    limited = onert_train(dense, *data.files, *SGD, "--memory_limit", 1)
+    assert limited.returncode == 0, limited.stderr
+    assert losses(plain) and losses(plain) == losses(limited)
+    large = [*SGD[:-1], 1_000_000]
+    refused = onert_train(dense, *data.files, *large, "--memory_limit", 1)
+    assert refused.returncode == 255
+    assert re.search(r"1000000 samples needs at least \d{7,} bytes, the memory limit is 1048576",
+                     refused.stderr), refused.stderr
