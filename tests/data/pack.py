@@ -14,15 +14,18 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MODELS = [
-    "d_ln", "d_mlp", "f1_autoencoder", "f1_dscnn", "f1_lstm_unrolled", "f1_upsample_nearest",
-    "f_autoencoder", "f_batchnorm_mlp", "f_dilated", "f_dscnn", "f_effnet_se", "f_gru_unrolled",
+    "d_ln", "d_mlp", "f1_autoencoder", "f1_dscnn", "f1_embedding", "f1_lstm_unrolled",
+    "f1_upsample_nearest", "f_autoencoder", "f_batchnorm_mlp", "f_dilated", "f_dscnn",
+    "f_effnet_se",
+    "f_embedding", "f_gru_unrolled",
     "f_layernorm_mlp", "f_linreg", "f_lstm_unrolled", "f_mnist_cnn", "f_mnist_dense",
     "f_mobilenetv3ish", "f_multi_io", "f_regression", "f_resnet", "f_transformer", "f_unet",
     "f_upsample_nearest", "p_div", "p_mean_neg", "p_mul_const_same", "p_relu6_pad_avg",
     "p_softmax_rank3", "p_square_mul", "p_sub_self", "q_mnist_cnn_dynrange",
     "q_mnist_cnn_fp16", "q_mnist_cnn_int8", "t_acts", "t_ae_conv", "t_ae_conv_k3",
     "t_ae_dense", "t_batchnorm1d_mlp", "t_bigru_concat", "t_conv1d_mean", "t_conv1d_pool",
-    "t_conv_dilated", "t_dqn", "t_gpt_tied", "t_grouped_conv", "t_groupnorm", "t_layernorm_mlp",
+    "t_conv_dilated", "t_dqn", "t_gpt_tied", "t_gpt_tiny", "t_grouped_conv", "t_groupnorm",
+    "t_layernorm_mlp",
     "t_linreg", "t_llama_tiny", "t_lstm_cell_unrolled", "t_mnist_cnn", "t_mobilenetv2_tiny",
     "t_mobilenetv3_hswish", "t_nn_gru", "t_nn_lstm", "t_nn_lstm_seq", "t_nn_rnn", "t_prelu",
     "t_resnet_tiny", "t_samepad_conv", "t_shared_dense", "t_shuffle", "t_siamese",

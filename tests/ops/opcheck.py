@@ -204,10 +204,10 @@ def check_step(model: Model, step: Step, samples: Sequence[Sample],
 
 
 def live_parameters(model: Model) -> set[int]:
-    """Returns the parameters that some output depends on."""
+    """Returns the parameters that some output depends on with a slope: through floats."""
     live = set(model.outputs)
     for op in reversed(model.ops):
-        if live.intersection(op.outputs):
+        if any(i in live and model.tensors[i].dtype.kind == "f" for i in op.outputs):
             live.update(op.inputs)
     return live.intersection(model.parameters)
 

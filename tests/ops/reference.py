@@ -96,6 +96,21 @@ def prelu(x: Array, alpha: Array) -> Array:
     return np.where(x < 0, alpha * x, x)
 
 
+def select(condition: Array, a: Array, b: Array) -> Array:
+    """A condition that is a vector is one of rows."""
+    rows = condition.ndim == 1 and a.ndim > 1
+    return np.where(condition.reshape(-1, *[1] * (a.ndim - 1)) if rows else condition, a, b)
+
+
+def compared(f: Any) -> Any:
+    """Returns the comparison f, which jumps where floats are equal."""
+    def function(a: Array, b: Array) -> Array:
+        if a.dtype.kind == "f":
+            _near(abs(a - b))
+        return f(a, b)
+    return function
+
+
 ERF = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -441,6 +456,11 @@ OPERATORS = {
     "MINIMUM": minimum, "SQUARED_DIFFERENCE": lambda a, b: (a - b)**2, "POW": np.power,
     "FLOOR_DIV": floor_div, "FLOOR_MOD": floor_mod, "ATAN2": np.arctan2, "PRELU": prelu,
     "ADD_N": lambda *x: np.sum(x, axis=0), "ZEROS_LIKE": np.zeros_like,
+    "EQUAL": compared(np.equal), "NOT_EQUAL": compared(np.not_equal), "LESS": compared(np.less),
+    "LESS_EQUAL": compared(np.less_equal), "GREATER": compared(np.greater),
+    "GREATER_EQUAL": compared(np.greater_equal), "LOGICAL_AND": np.logical_and,
+    "LOGICAL_OR": np.logical_or, "LOGICAL_NOT": np.logical_not, "SELECT": select,
+    "SELECT_V2": np.where, "CAST": lambda x: x.astype(np.float64),
     "RELU": lambda x: activate("RELU", x), "RELU6": lambda x: activate("RELU6", x),
     "RELU_N1_TO_1": lambda x: activate("RELU_N1_TO_1", x), "TANH": np.tanh,
     "RELU_0_TO_1": lambda x: clamp(x, 0, 1),

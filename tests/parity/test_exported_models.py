@@ -24,7 +24,7 @@ RELATIVE, ABSOLUTE = 1e-4, 1e-5
 
 
 # By default their PReLU slopes and embeddings train too, which traj_w leaves alone.
-TRAINS_MORE = {"t_prelu"}
+TRAINS_MORE = {"t_prelu", "f_embedding"}
 
 
 def session(path: Path, rate: float, batch: int, **options: object) -> NnfwSession:
