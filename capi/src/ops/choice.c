@@ -156,7 +156,7 @@ static Status grad(Grad *g)
     .infer = infer, .merge = merge, .bind = bind, .grad = grad                                     \
   }
 
-const OpDef select_ops[] = {
+const OpDef choice_ops[] = {
   SELECT("SELECT", 64, 47), SELECT("SELECT_V2", 123, 98),
   {.name = "SELECT_GRAD", .code = OP_NOT_IN_FILES, .attr_bytes = sizeof(SelectGradAttr),
    .infer = infer_grad, .merge = merge_grad, .bind = bind_grad},
@@ -185,7 +185,7 @@ const OpDef select_ops[] = {
   CASE(OP, "refused: a number as condition", IN(RANDOM(4), RANDOM(4), RANDOM(4)),                  \
        .refusal = "is float32, wanted bool")
 
-const OpCase select_cases[] = {
+const OpCase choice_cases[] = {
   EITHER("SELECT"),
   CASE("SELECT", "rows", IN(TENSOR(BOOL, DIMS(2), VALUES(0, 1)),
           TENSOR(F32, DIMS(2, 2), VALUES(1, 2, 3, 4)), TENSOR(F32, DIMS(2, 2), VALUES(5, 6, 7, 8))),
