@@ -218,7 +218,8 @@ static void pack_windows(const FilterGrad *p, int64_t group, int64_t p0, int64_t
   const int64_t cg = s->ic / s->groups, run = s->kw * cg;
   // Taps side by side are one piece of a window row.
   const bool is_joined = s->groups == 1 && s->dw == 1;
-  const int64_t piece = is_joined ? run : cg, end = j0 + n, padding = -n & (CORE_COLS - 1);
+  const int64_t piece = is_joined ? run : cg, end = j0 + n;
+  const int64_t padding = core_ceil(n, CORE_COLS) * CORE_COLS - n;
   if (count == 0)
     return;
   int64_t sample = p0 / ((int64_t)s->oh * s->ow), oy = p0 / s->ow % s->oh, ox = p0 % s->ow;
