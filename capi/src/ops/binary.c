@@ -74,15 +74,11 @@ static Status check_type(const Infer *f, DType t, bool integers)
 
 static Status infer(Infer *f)
 {
-  const Tensor *a = infer_in(f, 0), *b = infer_in(f, 1);
+  const DType type = infer_in(f, 0)->dtype;
   Shape out;
-  if (a->dtype != b->dtype)
-    return infer_fail(f, "operands are %s and %s", dtype_name(a->dtype), dtype_name(b->dtype));
-  TRY(check_type(f, a->dtype, operations[operation(f->node->op)].integers));
-  if (!shape_broadcast(&a->shape, &b->shape, &out))
-    return infer_fail(f, "shapes %s and %s do not broadcast", shape_text(&a->shape).text,
-                      shape_text(&b->shape).text);
-  return infer_out(f, 0, a->dtype, out);
+  TRY(infer_operands(f, &out));
+  TRY(check_type(f, type, operations[operation(f->node->op)].integers));
+  return infer_out(f, 0, type, out);
 }
 
 static void run_float(const void *args, const Call *c)

@@ -55,14 +55,9 @@ static Status check_type(const Infer *f, DType t)
 
 static Status infer(Infer *f)
 {
-  const Tensor *a = infer_in(f, 0), *b = infer_in(f, 1);
   Shape out;
-  if (a->dtype != b->dtype)
-    return infer_fail(f, "operands are %s and %s", dtype_name(a->dtype), dtype_name(b->dtype));
-  TRY(check_type(f, a->dtype));
-  if (!shape_broadcast(&a->shape, &b->shape, &out))
-    return infer_fail(f, "shapes %s and %s do not broadcast", shape_text(&a->shape).text,
-                      shape_text(&b->shape).text);
+  TRY(infer_operands(f, &out));
+  TRY(check_type(f, infer_in(f, 0)->dtype));
   return infer_out(f, 0, DT_BOOL, out);
 }
 

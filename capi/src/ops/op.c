@@ -131,6 +131,17 @@ Status infer_expect(const Infer *f, int i, DType type, int rank)
   return ST_OK;
 }
 
+Status infer_operands(const Infer *f, Shape *out)
+{
+  const Tensor *a = infer_in(f, 0), *b = infer_in(f, 1);
+  if (a->dtype != b->dtype)
+    return infer_fail(f, "operands are %s and %s", dtype_name(a->dtype), dtype_name(b->dtype));
+  if (!shape_broadcast(&a->shape, &b->shape, out))
+    return infer_fail(f, "shapes %s and %s do not broadcast", shape_text(&a->shape).text,
+                      shape_text(&b->shape).text);
+  return ST_OK;
+}
+
 // ---- bind ----
 
 static Shape effective(const Bind *b, int32_t tensor)

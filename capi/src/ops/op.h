@@ -69,6 +69,8 @@ Status infer_ints(Infer *f, int i, int64_t *values, int room, int *n) MUST_USE;
 Status infer_fail(const Infer *f, const char *format, ...) PRINTF_LIKE(2, 3) MUST_USE;
 // Refuses unless input i is present, of that type (and, with rank >= 0, of that rank).
 Status infer_expect(const Infer *f, int i, DType type, int rank) MUST_USE;
+// Refuses unless inputs 0 and 1 are of one type and broadcast, to *out.
+Status infer_operands(const Infer *f, Shape *out) MUST_USE;
 
 typedef struct {
   const Graph *g;
