@@ -94,6 +94,17 @@ static ConvShape random_shape(Check *c, int round)
   return s;
 }
 
+// Windows of any number of elements beside full panels, in whole blocks of pixels.
+static void check_panels(Check *c, const ConvKernels *k)
+{
+  for (int32_t ic = 65; ic <= 96; ++ic) {
+    const ConvShape s = {.n = 1, .ih = 31, .iw = 31, .ic = ic, .oh = 16, .ow = 16, .oc = 9, .kh = 1,
+                         .kw = 1, .sh = 2, .sw = 2, .dh = 1, .dw = 1, .groups = 1,
+                         .act = KACT_NONE};
+    convcheck_shape(c, k, &s, (int64_t)s.oc * ic, terms);
+  }
+}
+
 // A result too large for caches takes another way to memory. One product each, so that results are
 // known to the bit.
 static void check_large(Check *c, const ConvKernels *k)
@@ -206,6 +217,7 @@ void check_conv(Check *c)
     s.is_swapped = s.groups == 1 && check_int(c, 0, 2) == 0;
     convcheck_shape(c, k, &s, (int64_t)s.oc * s.kh * s.kw * (s.ic / s.groups), terms);
   }
+  check_panels(c, k);
   check_large(c, k);
   if (c->bench) {
     bench_network(c, k, "mnist", mnist, 32);

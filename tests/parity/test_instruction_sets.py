@@ -43,7 +43,8 @@ def test_the_mask_chooses_the_kernels(models: Path, tmp_path: Path) -> None:
         from test_same_bits import train
         print(train(Path(sys.argv[1]), optimizer.SGD, 1, Path(sys.argv[2])))
     """
-    said = [subprocess.run([sys.executable, "-c", script, models / "t_resnet_tiny.circle", tmp_path],
+    model = models / "t_resnet_tiny.circle"
+    said = [subprocess.run([sys.executable, "-c", script, model, tmp_path],
                            cwd=TESTS / "parity", check=True, text=True, stdout=subprocess.PIPE,
                            env=dict(os.environ, ONERT_ISA=isa)).stdout
             for isa in ("base", *best)]

@@ -209,4 +209,4 @@ def test_numpy_is_all_that_is_imported(tmp_path):
             if "-packages" in file:
                 print(name.partition(".")[0])
     """
-    assert set(run_python(["-c", code], tmp_path).split()) == {"pyonert", "_cffi_backend"}
+    assert set(run_python(["-c", code], tmp_path).split()) <= {"numpy", "pyonert", "_cffi_backend"}
