@@ -82,7 +82,7 @@ def test_memory_limit_is_exact(dense):
     np.testing.assert_array_equal(b, limited_b)
     with train.session(dense, verbose=False) as s:
         arguments = ("sgd", "mean_squared_error", (), 4)
-        text = f"4 samples needs at least {needed} bytes, the memory limit is {needed - 1}"
+        text = f"4 samples needs {needed} bytes, the memory limit is {needed - 1}"
         for _ in range(2):
             with pytest.raises(OnertError, match=text):
                 s.compile(*arguments, memory_limit=needed - 1)

@@ -277,7 +277,7 @@ Status train_ready(Train *t, int32_t samples, Diag *d)
     size_t bytes = program_bytes(p);
     program_destroy(p);
     return diag_fail(d, ST_ERROR,
-                     "a step of %d samples needs at least %zu bytes, the memory limit is %" PRIu64,
+                     "a step of %d samples needs %zu bytes, the memory limit is %" PRIu64,
                      samples, bytes, t->config.memory_limit);
   }
   if (program_bytes(p) > t->block_bytes) {
